@@ -271,4 +271,7 @@ def test_figures_for_alerting(night: Night) -> None:
     assert float(figures['zorder_decision{table="seldom",decision="declined"}']) == 1
     assert float(figures['zorder_decision{table="unasked",decision="not_asked"}']) == 1
     assert float(figures['zorder_relaid_timestamp_seconds{table="sales"}']) > 1.7e9
-    assert not any("missing" in name for name in figures)
+    failed = {name: float(value) for name, value in figures.items() if name.startswith("zorder_failed_")}
+    assert {name for name, moment in failed.items() if moment} == {'zorder_failed_timestamp_seconds{table="missing"}'}
+    assert len(failed) == 5
+    assert not any("missing" in name for name in figures.keys() - failed.keys())

@@ -6,11 +6,19 @@ collector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dagster import AssetCheckKey, AssetKey, DagsterInstance, EventLogEntry
+from dagster import (
+    AssetCheckKey,
+    AssetKey,
+    DagsterEventType,
+    DagsterInstance,
+    DagsterRunStatus,
+    EventLogEntry,
+    RunsFilter,
+)
 from dagster._core.storage.asset_check_execution_record import (
     AssetCheckExecutionRecord,
     AssetCheckExecutionRecordStatus,
@@ -20,6 +28,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.whole_file import write_whole
 
+from .budget import CHAIN
 from .checks import CHECKS
 from .common import QUERY_LOG, Shelf, newest_answers
 from .events import decided
@@ -30,6 +39,7 @@ __all__ = ["open_metrics", "write_metrics"]
 FAMILIES = {
     "zorder_analysed_timestamp_seconds": "When the gate last looked at the table.",
     "zorder_relaid_timestamp_seconds": "When the table was last relaid.",
+    "zorder_failed_timestamp_seconds": "When the table's last run failed at it; 0 where it did not.",
     "zorder_decision": "The last decision about the table: 1 for the one that was made.",
     "zorder_rows": "Rows of the table at its last relayout.",
     "zorder_files_rewritten": "Files that the last relayout replaced.",
@@ -40,6 +50,9 @@ FAMILIES = {
     "zorder_log_newest_query_timestamp_seconds": "When the newest query of the log was asked.",
 }
 """Each is a gauge."""
+FAILING = [DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE]
+"""Runs in which a step may have failed; one that somebody terminated is no failure."""
+STEPPED = {DagsterEventType.STEP_START, DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE}
 EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 DECISIONS = ("applied", "declined", "postponed", "nothing_to_do", "not_asked")
 
@@ -79,25 +92,63 @@ def write_metrics(instance: DagsterInstance, config: PipelineConfig, target: str
 
 @dataclass(frozen=True)
 class _Seen:
-    """What Dagster knows of the assets, asked for all of them at once: table by table takes seconds of each minute."""
+    """What Dagster knows of the assets, asked for all of them at once: table by table takes seconds of each minute.
+
+    Attributes:
+        failed: when the newest run that was to lay a table out failed at it, seconds since 1970, by table; 0.0 where it
+            did not.
+    """
 
     instance: DagsterInstance
     made: Mapping[AssetKey, EventLogEntry]
     checked: Mapping[AssetCheckKey, AssetCheckExecutionRecord]
+    failed: Mapping[str, float]
 
     @classmethod
     def by(cls, instance: DagsterInstance, config: PipelineConfig) -> _Seen:
         shelves = [Shelf(config, table) for table in config.tables]
         keys = [QUERY_LOG, *(shelf.key(stage) for shelf in shelves for stage in ("cost_benefit", "clustered_table"))]
+        records = instance.get_asset_records(keys)
         made = {
             record.asset_entry.asset_key: record.asset_entry.last_materialization
-            for record in instance.get_asset_records(keys)
+            for record in records
             if record.asset_entry.last_materialization is not None
         }
         checks = [AssetCheckKey(QUERY_LOG, PARSE_RATE)]
         checks += [AssetCheckKey(shelf.key("clustered_table"), name) for shelf in shelves for name, _, _ in CHECKS]
         there = [key for key in checks if key.asset_key in made]  # of what was never made nothing was checked
-        return cls(instance, made, instance.event_log_storage.get_latest_asset_check_execution_by_key(there))
+        checked = instance.event_log_storage.get_latest_asset_check_execution_by_key(there)
+        last = {record.asset_entry.asset_key: record.asset_entry.last_run_id for record in records}
+        return cls(instance, made, checked, _failed(instance, shelves, last))
+
+
+def _failed(
+    instance: DagsterInstance, shelves: Sequence[Shelf], last: Mapping[AssetKey, str | None]
+) -> dict[str, float]:
+    """See `_Seen`; the nights of many tables are few runs, of which only those are asked that may have failed.
+
+    Args:
+        last: the newest run that was to make an asset, or made it.
+    """
+    run_of = {shelf.table.name: newest for shelf in shelves if (newest := last.get(shelf.key("clustered_table")))}
+    failed = dict.fromkeys(run_of, 0.0)
+    if not run_of:
+        return failed
+    table_of = {shelf.key(stage).to_python_identifier(): shelf.table.name for shelf in shelves for stage in CHAIN}
+    for record in instance.get_run_records(RunsFilter(run_ids=sorted(set(run_of.values())), statuses=FAILING)):
+        run = record.dagster_run
+        told = instance.all_logs(run.run_id, of_type=DagsterEventType.STEP_FAILURE)
+        ended = [(entry.step_key, entry.timestamp) for entry in told]
+        if run.is_finished:  # where its process was killed, the step that was at work says nothing of it
+            found = instance.get_records_for_run(run.run_id, of_type=STEPPED, limit=1, ascending=False).records
+            entries = [each.event_log_entry for each in found]
+            begun = [one for one in entries if one.dagster_event_type == DagsterEventType.STEP_START]
+            ended += [(one.step_key, record.end_time or one.timestamp) for one in begun]
+        for step, moment in ended:
+            name = table_of.get(step or "")
+            if name is not None and run_of.get(name) == run.run_id:
+                failed[name] = max(failed[name], moment)
+    return failed
 
 
 def _log(seen: _Seen) -> Iterator[_Sample]:
@@ -117,6 +168,8 @@ def _table(seen: _Seen, config: PipelineConfig, name: str) -> Iterator[_Sample]:
     shelf, label = Shelf(config, config.table(name)), {"table": name}
     if (judged := seen.made.get(shelf.key("cost_benefit"))) is not None:
         yield _Sample("zorder_analysed_timestamp_seconds", label, judged.timestamp)
+    if name in seen.failed:
+        yield _Sample("zorder_failed_timestamp_seconds", label, seen.failed[name])
     key = shelf.key("clustered_table")
     relaid = seen.made.get(key)
     moments = {"applied": relaid.timestamp if relaid else 0.0}
@@ -131,8 +184,10 @@ def _table(seen: _Seen, config: PipelineConfig, name: str) -> Iterator[_Sample]:
     if relaid is not None:
         facts = _facts(relaid.asset_materialization)
         yield _Sample("zorder_relaid_timestamp_seconds", label, relaid.timestamp)
-        yield _Sample("zorder_rows", label, float(facts.get("dagster/row_count", 0)))
-        yield _Sample("zorder_files_rewritten", label, float(facts.get("files removed", 0)))
+        # of one that could not be looked at afterwards the rows are not known
+        for family, fact in (("zorder_rows", "dagster/row_count"), ("zorder_files_rewritten", "files removed")):
+            if isinstance(facts.get(fact), int | float):
+                yield _Sample(family, label, float(facts[fact]))
     for check, _, _ in CHECKS:
         yield from _check(seen, key, check, label)
 

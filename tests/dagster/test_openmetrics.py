@@ -1,0 +1,111 @@
+"""Figures for alerting: what is told of tables whose runs fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    AssetsDefinition,
+    DagsterEvent,
+    DagsterEventType,
+    DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
+    Failure,
+    asset,
+    materialize,
+)
+from dagster._core.events import AssetMaterializationPlannedData
+
+from zorder_pipeline.assets.openmetrics import open_metrics
+from zorder_pipeline.config import PipelineConfig, TableConfig
+
+pytestmark = pytest.mark.dagster
+
+TABLES = tuple(TableConfig(name=name, location=f"/{name}") for name in ("t", "u", "v"))
+CONFIG = PipelineConfig(tables=TABLES, state="/state")
+
+
+@pytest.fixture
+def instance() -> Iterator[DagsterInstance]:
+    with DagsterInstance.ephemeral() as found:
+        yield found
+
+
+def figures(instance: DagsterInstance, family: str) -> dict[str, float]:
+    """Samples of a family whose only label is the table, by table."""
+    lines = [line for line in open_metrics(instance, CONFIG).splitlines() if line.startswith(f"{family}{{")]
+    return {line.split('"')[1]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+
+def stage(key: AssetKey, before: list[AssetsDefinition], fails: bool) -> AssetsDefinition:
+    @asset(key=key, deps=before)
+    def made() -> None:
+        if fails:
+            raise Failure("a file is broken")
+
+    return made
+
+
+def night(instance: DagsterInstance, failing: dict[str, str]) -> None:
+    """A run of two tables' last stages, of which one may fail of each."""
+    assets: list[AssetsDefinition] = []
+    for table in ("t", "u"):
+        before: list[AssetsDefinition] = []
+        for name in ("cost_benefit", "clustered_table"):
+            before = [stage(AssetKey([table, name]), before, failing.get(table) == name)]
+            assets += before
+    materialize(assets, instance=instance, raise_on_error=False)
+
+
+def test_a_table_whose_relayout_fails_each_night_is_told_of(instance: DagsterInstance) -> None:
+    """Its analysis was fresh, and its last decision and relayout of long ago."""
+    family = "zorder_failed_timestamp_seconds"
+    assert figures(instance, family) == {}, "nothing was to be laid out yet"
+    begun = time.time()
+    for stage in ("clustered_table", "cost_benefit"):
+        night(instance, {"u": stage})
+        found = figures(instance, family)
+        assert found["u"] >= begun
+        assert (found["t"], "v" in found) == (0.0, False)
+        begun = found["u"] + 1e-6
+    night(instance, {})
+    assert figures(instance, family) == {"t": 0.0, "u": 0.0}
+    night(instance, {"u": "clustered_table"})
+    night(instance, {"t": "cost_benefit"})
+    assert [moment > 0 for moment in figures(instance, family).values()] == [True, False], "the newest run counts"
+
+
+def test_rows_that_are_not_known_are_not_none(instance: DagsterInstance) -> None:
+    """After a commit that could not be looked at; to whoever is paged the table was emptied."""
+    for table, known in (("t", {"dagster/row_count": 70}), ("u", {})):
+        facts = {"files removed": 7, "Delta version": 3, **known}
+        instance.report_runless_asset_event(AssetMaterialization([table, "clustered_table"], metadata=facts))
+    assert figures(instance, "zorder_rows") == {"t": 70.0}
+    assert figures(instance, "zorder_files_rewritten") == {"t": 7.0, "u": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(DagsterRunStatus.FAILURE, True), (DagsterRunStatus.STARTED, False), (DagsterRunStatus.CANCELED, False)],
+)
+def test_a_run_that_was_killed_at_a_table_failed_at_it(
+    instance: DagsterInstance, status: DagsterRunStatus, told: bool
+) -> None:
+    """Of which no step says so; the tables before it were done."""
+    run = DagsterRun(job_name="nightly_relayout")
+    instance.add_run(run.with_status(status))
+    planned = DagsterEventType.ASSET_MATERIALIZATION_PLANNED.value
+    for table in ("t", "u"):
+        key = AssetKey([table, "clustered_table"])
+        for event in (
+            DagsterEvent(planned, run.job_name, event_specific_data=AssetMaterializationPlannedData(key)),
+            DagsterEvent("STEP_START", run.job_name, step_key=key.to_python_identifier()),
+        ):
+            instance.report_dagster_event(event, run.run_id)
+    found = figures(instance, "zorder_failed_timestamp_seconds")
+    assert {table: moment > 0 for table, moment in found.items()} == {"t": False, "u": told}
