@@ -87,6 +87,9 @@ class PublicSnapshot(TableSnapshot):
             )
         return None
 
+    def _why_unwritable(self) -> None:
+        """By public API only an overwrite tells."""
+
     def _clustering_columns(self) -> tuple[str, ...]:
         return self._told("clusteringColumns")
 
