@@ -113,6 +113,19 @@ def test_a_feature_that_this_delta_cannot_write_is_refused_before_anything_is_wr
 
 
 @pytest.mark.parametrize("committer", ["auto", "public"])
+@pytest.mark.parametrize("folder", ["p=1", "data"])
+def test_a_folder_inside_of_a_table_is_no_table(
+    spark: SparkSession, tmp_path: Path, committer: str, folder: str
+) -> None:
+    path = f"{tmp_path}/t"
+    spark.range(9).selectExpr("id AS k", "id % 2 AS p").write.format("delta").partitionBy("p").save(path)
+    Path(path, "data").mkdir()
+    advice = "give that, with --where for some partitions, if the command has that"
+    with pytest.raises(TableError, match=f"^{path}/{folder} lies in the folder of the table {path}; {advice}$"):
+        open_table(spark, f"{path}/{folder}", committer=committer)
+
+
+@pytest.mark.parametrize("committer", ["auto", "public"])
 def test_a_table_whose_log_is_damaged_is_told_in_one_sentence(
     spark: SparkSession, tmp_path: Path, committer: str
 ) -> None:

@@ -21,7 +21,7 @@ from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported, why_unwritable
 from .session_conf import ANY_AGE, set_for_a_while
-from .sessions import no_table, other_format, session_versions
+from .sessions import inside_table, no_table, other_format, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -296,6 +296,8 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
                 raise TableError(other_format(table, detail["format"]))
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, detail["location"])
         log, newest = pair._1(), pair._2()
+        if int(newest.version()) < 0:
+            raise TableError(inside_table(spark, table))
         none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
     except (PySparkException, Py4JJavaError) as error:
