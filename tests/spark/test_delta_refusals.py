@@ -93,6 +93,38 @@ def test_an_unknown_feature_is_refused(spark: SparkSession, tmp_path: Path, read
         laid_out(spark, path)
 
 
+def test_a_feature_that_this_delta_cannot_write_is_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All was written, and only the commit failed, each night: the files stayed."""
+    path = f"{tmp_path}/t"
+    spark.sql(f"CREATE TABLE delta.`{path}-original` USING delta AS {ROWS} FROM range(400)")
+    Path(f"{path}-original").rename(path)
+    with_feature(path, "collations", reader=False)
+    message = "cannot be rewritten: .*DELTA_UNSUPPORTED_FEATURES_FOR_WRITE.* collations; .* DROP FEATURE"
+    files = set(Path(path).glob("*.parquet"))
+    with pytest.raises(UnsupportedTableError, match=message):
+        laid_out(spark, path)
+    assert open_table(spark, path, committer="public").unsupported() is None, "another Delta may be able to"
+    monkeypatch.setattr(snapshots, "why_unwritable", lambda *_: None)
+    with pytest.raises(UnsupportedTableError, match=message):  # by the commit, which is a definite answer
+        laid_out(spark, path)
+    assert set(Path(path).glob("*.parquet")) == files
+
+
+@pytest.mark.parametrize("committer", ["auto", "public"])
+@pytest.mark.parametrize("folder", ["p=1", "data"])
+def test_a_folder_inside_of_a_table_is_no_table(
+    spark: SparkSession, tmp_path: Path, committer: str, folder: str
+) -> None:
+    path = f"{tmp_path}/t"
+    spark.range(9).selectExpr("id AS k", "id % 2 AS p").write.format("delta").partitionBy("p").save(path)
+    Path(path, "data").mkdir()
+    advice = "give that, with --where for some partitions, if the command has that"
+    with pytest.raises(TableError, match=f"^{path}/{folder} lies in the folder of the table {path}; {advice}$"):
+        open_table(spark, f"{path}/{folder}", committer=committer)
+
+
 @pytest.mark.parametrize("committer", ["auto", "public"])
 def test_a_table_whose_log_is_damaged_is_told_in_one_sentence(
     spark: SparkSession, tmp_path: Path, committer: str

@@ -128,8 +128,10 @@ def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
     )
     before = counted(spark, path, "unix_seconds(at)")
     local = {"spark.databricks.delta.write.utcTimestampPartitionValues": "false"}
+    local["spark.sql.timestampType"] = "TIMESTAMP_NTZ"  # to which a cast to TIMESTAMP would lead
     with set_for_a_while(spark, local | {"spark.sql.session.timeZone": "Asia/Tokyo"}):
-        assert rewritten(spark, path, committer).committed
+        assert rewritten(spark, path, committer, where="at < TIMESTAMP_LTZ'2023-11-14 22:30:00Z'").rows == 500
+        assert rewritten(spark, path, committer, full=True).rows == 1000
     assert counted(spark, path, "unix_seconds(at)") == before
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.places import is_vacuumed_with, local_path
+from zorder_pipeline.model.places import lies_in, local_path
 
 __all__ = ["TABLES", "apart", "existing", "existing_state_option", "no_state", "writable_state", "written"]
 
@@ -86,14 +86,15 @@ def writable_state(_context: click.Context, _option: click.Parameter, value: str
 
 
 def apart(state: str, table: str) -> str:
-    """A state that VACUUM of the table leaves alone; of a table that is named by its catalog's name nothing is known.
+    """A state that is no part of the table; of a table that is named by its catalog's name nothing is known.
 
     Raises:
         ZorderError: it lies in the table's folder.
     """
-    if ("/" in table or os.path.isdir(table)) and is_vacuumed_with(state, table):
+    if ("/" in table or os.path.isdir(table)) and lies_in(state, table):
         raise ZorderError(
-            f"the state {state} lies in the folder of {table}, whose VACUUM would delete it; choose another"
+            f"the state {state} lies in the folder of {table}, where Delta takes it for a part of the table; choose "
+            "another"
         )
     return state
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zorder_pipeline.errors import ConfigError
-from zorder_pipeline.model.places import is_uri, is_vacuumed_with, known_as, local_path, shown_place
+from zorder_pipeline.model.places import is_uri, known_as, lies_in, local_path, shown_place
 
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
@@ -145,9 +145,9 @@ def _duplicates(config: PipelineConfig) -> list[Problem]:
             problems.append((("query_logs", i, "path"), f"names {shown_place(log.path)} a second time; keep one"))
         seen.add(known_as(log.path))
     for table in config.tables:
-        if table.location and is_vacuumed_with(config.state, table.location):
-            what = f"is {config.state}, in the folder of {table.name}, whose VACUUM would delete it; choose another"
-            problems.append((("state",), what))
+        if table.location and lies_in(config.state, table.location):
+            where = f"in the folder of {table.name}, where Delta takes it for a part of the table"
+            problems.append((("state",), f"is {config.state}, {where}; choose another"))
     if (file := config.monitoring.metrics_file) and os.path.isdir(file):
         problems.append((("monitoring", "metrics_file"), f"is the folder {file}; name a file in it"))
     if not config.tables:

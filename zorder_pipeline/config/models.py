@@ -265,7 +265,8 @@ class PipelineConfig(Model):
 
     spark: SparkConfig = SparkConfig()
     state: Given = "state"
-    """Folder of the pipeline's own state, on any Hadoop filesystem; in no table's folder, where VACUUM deletes it."""
+    """Folder of the pipeline's own state, on any Hadoop filesystem; in no table's folder, hidden or not: Delta takes
+    it for a part of the table."""
     query_logs: tuple[LogConfig, ...] = Field(default=(), strict=False)
     """Where the asked queries are logged."""
     views: dict[str, str] = Field(default_factory=dict)

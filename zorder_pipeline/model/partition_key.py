@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from zorder_pipeline.errors import TableError
 
-from .spark_sql import column_sql, value_sql
+from .spark_sql import cast_name, column_sql, value_sql
 from .values import ValueType
 
 __all__ = ["NULL", "partition_condition", "partition_key", "partition_values", "partitions_condition", "spelled"]
@@ -98,7 +98,7 @@ def partitions_condition(partitions: Collection[Sequence[str | None]], types: Ma
     parts = []
     for after, values in alike.items():
         texts = (value_sql(value, ValueType("string")) for value in values if value is not None)
-        given = [f"try_cast({text} AS {kind})" for text in texts]
+        given = [f"try_cast({text} AS {cast_name(kind)})" for text in texts]
         ways = [f"{column} = {given[0]}"] if len(given) == 1 else [f"{column} IN ({', '.join(given)})"] if given else []
         ways += [f"{column} IS NULL"] if None in values else []
         both = [" OR ".join(ways), *([partitions_condition(after, dict(rest))] if rest else [])]

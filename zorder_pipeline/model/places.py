@@ -15,13 +15,13 @@ __all__ = [
     "is_same_place",
     "is_uri",
     "known_as",
+    "lies_in",
     "local_path",
     "named_below",
     "real_path",
     "uri_of",
 ]
 __all__ += [
-    "is_vacuumed_with",
     "said_of",
     "shown_place",
     "store_named",
@@ -81,22 +81,16 @@ def known_as(place: str) -> str:
     return store_named(without_query(place)) if path is None else os.path.realpath(path)
 
 
-def is_vacuumed_with(place: str, table: str) -> bool:
-    """Whether VACUUM of a table takes away what lies in a place: its folder, or one below, that is not hidden.
+def lies_in(place: str, table: str) -> bool:
+    """Whether a place is the folder of a table, or one below, hidden or not: Delta takes all of it for that table.
 
-    >>> is_vacuumed_with("/t/state", "/t"), is_vacuumed_with("/t/_zorder/state", "/t"), is_vacuumed_with("/t2", "/t")
-    (True, False, False)
-    >>> is_vacuumed_with("s3a://lake/t/state", "s3://lake/t/")
+    >>> lies_in("/t/state", "/t"), lies_in("/t/_zorder/state", "/t"), lies_in("/t2", "/t")
+    (True, True, False)
+    >>> lies_in("s3a://lake/t/state", "s3://lake/t/")
     True
     """
     inner, outer = known_as(place).rstrip("/"), known_as(table).rstrip("/")
-    below = inner.removeprefix(f"{outer}/")
-    return inner == outer or (below != inner and not any(map(_is_hidden, below.split("/"))))
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether Delta's VACUUM leaves a folder alone, as far as that is told without the table's partition columns."""
-    return name.startswith(("_", ".")) and not name.startswith(("_change_data", "_delta_index")) and "=" not in name
+    return inner == outer or inner.startswith(f"{outer}/")
 
 
 def store_named(uri: str) -> str:

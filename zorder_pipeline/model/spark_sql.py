@@ -7,7 +7,7 @@ import math
 from .ranges import Box, Boxes, Interval, Range
 from .values import Value, ValueType
 
-__all__ = ["boxes_sql", "column_sql", "value_sql"]
+__all__ = ["boxes_sql", "cast_name", "column_sql", "value_sql"]
 
 
 def column_sql(path: tuple[str, ...]) -> str:
@@ -17,6 +17,16 @@ def column_sql(path: tuple[str, ...]) -> str:
     '`a b`.`c``d`'
     """
     return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def cast_name(kind: str) -> str:
+    """A type to cast to, the same in every session: TIMESTAMP may stand for one without a time zone
+    (``spark.sql.timestampType``).
+
+    >>> cast_name("timestamp"), cast_name("decimal(9,2)")
+    ('timestamp_ltz', 'decimal(9,2)')
+    """
+    return "timestamp_ltz" if kind == "timestamp" else kind
 
 
 def value_sql(value: Value, value_type: ValueType) -> str:

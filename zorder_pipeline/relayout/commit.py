@@ -29,7 +29,7 @@ from zorder_pipeline.versions import supported_text
 
 from .actions import actions_frame, actions_summary, removals, tagged, typed_actions
 from .committer import Replacement, Written
-from .failures import of_constraints
+from .failures import of_constraints, unwritable
 from .history import USER_METADATA, history_of, labelling, made_as, told_with
 from .restoring import COMMITS_SEARCHED
 from .same_log import is_same_log
@@ -157,6 +157,7 @@ class Transaction:
 
         Raises:
             LostRaceError: another writer changed an input file; nothing was committed.
+            UnsupportedTableError: Delta cannot write the table; nothing was committed.
             VerificationError: whether it is committed is not known, or it may come late.
         """
         assert self.written is not None
@@ -185,6 +186,8 @@ class Transaction:
                 if (landed := self._landed(label, error)) is None:
                     if conflict(error):
                         raise
+                    if (refused := unwritable(location, error)) is not None:
+                        raise refused from error
                     raise VerificationError(
                         f"{location} could not be committed ({reason_of(error)}); its log shows nothing "
                         f"of it, but as it may come yet, the new files are left to VACUUM: {_shown(label)} if it came"
@@ -244,9 +247,10 @@ class Transaction:
 
         Once the commit was asked for, they may be part of the table, or become it, whatever Python was told: an
         interruption leaves the JVM at work, and a log entry whose writing failed may still come. Only a conflict with
-        another writer is an end to it, where the log shows none of the files.
+        another writer, or a table that Delta cannot write, is an end to it, where the log shows none of the files.
         """
-        if self.written is None or (self._committing and not isinstance(sys.exception(), LostRaceError)):
+        ended = isinstance(sys.exception(), LostRaceError | UnsupportedTableError)
+        if self.written is None or (self._committing and not ended):
             return
         with contextlib.suppress(Exception):
             if self._committing and self._in_log():

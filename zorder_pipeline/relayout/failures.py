@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["ZONE", "answered", "cleaned_up", "not_opened", "of_constraints", "replaced_by_another", "told_plainly"]
+__all__ += ["unwritable"]
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -56,6 +57,17 @@ def not_opened(table: str, error: Exception) -> TableError:
     elif error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":  # what Spark says of it is a paragraph
         return TableError(f"the session's catalog knows no table {table}; {way_out}")
     return TableError(f"table {table} cannot be opened: {said}; {way_out}")
+
+
+def unwritable(location: str, error: BaseException) -> UnsupportedTableError | None:
+    """That a table has features which the session's Delta cannot write; None where it failed with something else."""
+    said = reason_of(error).rstrip(".")
+    if "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE" not in said:
+        return None
+    return UnsupportedTableError(
+        f"{location} cannot be rewritten: {said}; have the engine that made it drop the feature: ALTER TABLE ... DROP "
+        "FEATURE"
+    )
 
 
 def cleaned_up(location: str, version: int) -> TableError:

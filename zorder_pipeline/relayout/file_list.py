@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.model.places import real_path
-from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
@@ -275,7 +275,7 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
 
     texts = batch[f"p{snapshot.partition_columns.index(leaf.path[0])}"]
     distinct = pa.table({"text": texts.combine_chunks().unique().cast(pa.string())})
-    cast = F.col("text").try_cast(leaf.column.type).alias("value")
+    cast = F.col("text").try_cast(cast_name(leaf.column.type)).alias("value")
     typed = snapshot.spark.createDataFrame(distinct).select("text", cast).toArrow()
     values, valid = canonical_array(typed["value"], leaf.column.value_type)
     readable = valid.copy()

@@ -15,7 +15,7 @@ from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
 from .session_conf import ANY_AGE, set_for_a_while
-from .sessions import no_table, other_format
+from .sessions import inside_table, no_table, other_format
 from .snapshot import PUBLIC, TableSnapshot, remembered
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class PublicSnapshot(TableSnapshot):
             )
         return None
 
+    def _why_unwritable(self) -> None:
+        """By public API only an overwrite tells."""
+
     def _clustering_columns(self) -> tuple[str, ...]:
         return self._told("clusteringColumns")
 
@@ -133,12 +136,16 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         # the history first: what is set meanwhile is seen in the detail, then
         newest = int(spark.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"])
         detail = spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]
+        if detail["id"] is None:
+            raise TableError(inside_table(spark, table))
         if version is not None and version > newest:
             raise TableError(f"table {table} has no version {version}; the newest is {newest}")
         wanted = newest if version is None else version
         key = (detail["id"], detail["location"], wanted, PublicSnapshot.written, PUBLIC)
         return remembered(spark, key, lambda: PublicSnapshot(spark, detail, wanted))
     except (PySparkException, Py4JJavaError) as error:
+        if "DELTA_INVALID_PARTITION_PATH" in str(error):
+            raise TableError(inside_table(spark, table)) from error
         if "DELTA_MISSING_DELTA_TABLE" in (said := reason_of(error)):
             raise TableError(no_table(table)) from error
         if "DELTA_ONLY_OPERATION" in said:

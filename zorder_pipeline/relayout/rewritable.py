@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-__all__ = ["why_unsupported"]
+from .failures import unwritable
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+__all__ = ["why_unsupported", "why_unwritable"]
 
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
@@ -46,4 +52,18 @@ def why_unsupported(location: str, features: Collection[str], columns: Sequence[
         )
     if own := [name for name in columns if name.lower().startswith(OWN_COLUMNS)]:
         return f"{location} has a column {own[0]}, a name that zorder itself uses; rename the column"
+    return None
+
+
+def why_unwritable(location: str, log: JavaObject, snapshot: JavaObject) -> str | None:
+    """Why the session's Delta cannot write a table, which it says at a commit alone, as `why_unsupported` does."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        log.protocolWrite(snapshot.protocol())
+    except (Py4JJavaError, PySparkException) as error:
+        if (reason := unwritable(location, error)) is None:
+            raise
+        return str(reason)
     return None

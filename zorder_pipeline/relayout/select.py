@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.errors import NoPartitionError, TableError
+from zorder_pipeline.model.spark_sql import cast_name
 
 from .file_list import FileList
 from .snapshot import TableSnapshot
@@ -189,7 +190,7 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     texts = snapshot.spark.createDataFrame(pa.table(columns))
     types = snapshot.partition_types.items()
     typed = texts.select(
-        place, *(F.col(f"{place}{i}").try_cast(kind).alias(name) for i, (name, kind) in enumerate(types))
+        place, *(F.col(f"{place}{i}").try_cast(cast_name(kind)).alias(name) for i, (name, kind) in enumerate(types))
     )
     try:
         picked = typed.where(where).select(place)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.java import has_jvm, java_class, scala_object
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.java import has_jvm, java_class, jvm, scala_object
+from zorder_pipeline.model.places import is_same_place, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["encoders", "no_table", "other_format", "session_id", "session_versions"]
+__all__ = ["encoders", "inside_table", "no_table", "other_format", "session_id", "session_versions"]
 
 
 def encoders(spark: SparkSession) -> Any:
@@ -30,6 +30,20 @@ def no_table(folder: str) -> str:
         convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
         return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
     return f"{folder} is no Delta table; {advice}"
+
+
+def inside_table(spark: SparkSession, folder: str) -> str:
+    """Why a folder in that of a table, such as a partition's, cannot be opened, and what to do."""
+    advice = "with --where for some partitions, if the command has that"
+    if not has_jvm(spark):
+        return f"{folder} lies in the folder of a Delta table; give the table's own, {advice}"
+    path, options = java_class(spark, "org.apache.hadoop.fs.Path")(folder), jvm(spark).PythonUtils.toScalaMap({})
+    tables = scala_object(spark, "org.apache.spark.sql.delta.DeltaTableUtils")
+    found = tables.findDeltaTableRoot(spark._jsparkSession, path, options)
+    table = found.get().toString() if found.isDefined() else folder
+    if is_same_place(table, folder):  # its log is empty
+        return no_table(folder)
+    return f"{folder} lies in the folder of the table {table}; give that, {advice}"
 
 
 def other_format(table: str, form: str | None = None) -> str:

@@ -19,9 +19,9 @@ from .add_files import AddFiles
 from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .rewritable import why_unsupported
+from .rewritable import why_unsupported, why_unwritable
 from .session_conf import ANY_AGE, set_for_a_while
-from .sessions import no_table, other_format, session_versions
+from .sessions import inside_table, no_table, other_format, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -130,7 +130,10 @@ class TableSnapshot:
     def unsupported(self) -> str | None:
         """Why this table may not be rewritten, as a sentence with the way out; None when it may."""
         clustered = "clustering" in self.features and bool(self._clustering_columns())
-        return why_unsupported(self.location, self.features, self.struct.names, clustered)
+        return why_unsupported(self.location, self.features, self.struct.names, clustered) or self._why_unwritable()
+
+    def _why_unwritable(self) -> str | None:
+        return why_unwritable(self.location, self.jlog, self.jsnapshot)
 
     def refuse_unless_as(self, planned: TableSnapshot) -> None:
         """Refuse to rewrite what a table has become since it was planned for.
@@ -293,6 +296,8 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
                 raise TableError(other_format(table, detail["format"]))
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, detail["location"])
         log, newest = pair._1(), pair._2()
+        if int(newest.version()) < 0:
+            raise TableError(inside_table(spark, table))
         none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
     except (PySparkException, Py4JJavaError) as error:

@@ -34,3 +34,8 @@ def test_the_condition_holds_no_text_of_the_value() -> None:
     assert "it's" not in text
     assert text.startswith("`ds` = try_cast(decode(X'")
     assert text.endswith("AS int)")
+
+
+def test_instants_are_read_as_such_also_where_timestamp_has_no_zone() -> None:
+    text = partition_condition("at=2026-01-01 00%3A00%3A00", {"at": "timestamp"})
+    assert text.endswith(" AS timestamp_ltz)")
