@@ -2,7 +2,7 @@
 
 >>> import zorder_pipeline  # loads neither PySpark nor Dagster
 >>> zorder_pipeline.__all__
-['explain', 'record', 'scan', 'sql']
+['explain', 'explain_sql', 'record', 'scan', 'sql']
 """
 
 from importlib import import_module
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .pipeline.reading.recording import record as record
     from .pipeline.reading.scanning import explain as explain
+    from .pipeline.reading.scanning import explain_sql as explain_sql
     from .pipeline.reading.scanning import scan as scan
     from .pipeline.reading.scanning import sql as sql
 
-__all__ = ["explain", "record", "scan", "sql"]
+__all__ = ["explain", "explain_sql", "record", "scan", "sql"]
 __version__ = "0.3.0"
 
-_PUBLIC = {"explain": "scanning", "scan": "scanning", "sql": "scanning", "record": "recording"}
+_PUBLIC = dict.fromkeys(("explain", "explain_sql", "scan", "sql"), "scanning") | {"record": "recording"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,8 @@ import zorder_pipeline
 from tests.spark.conditions import Conditions
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.reading.choosing import understood
 from zorder_pipeline.pipeline.reading.known_files import known_files
-from zorder_pipeline.pipeline.reading.scanning import understood
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.reading.file_numbers import same_files

@@ -149,5 +149,5 @@ def test_what_cannot_be_read_is_left_to_spark(
     def broken(*_: object, **__: object) -> None:
         raise OverflowError("date value out of range")
 
-    monkeypatch.setattr("zorder_pipeline.pipeline.reading.scanning.analysed", broken)
+    monkeypatch.setattr("zorder_pipeline.pipeline.reading.choosing.analysed", broken)
     assert read_alike(spark, *table, LATE) == 4

@@ -14,7 +14,7 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.java import class_name
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.pipeline import layout_by_hand
-from zorder_pipeline.pipeline.reading import known_files, scanning
+from zorder_pipeline.pipeline.reading import choosing, known_files
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading.relations import analysed, optimized, scans
 from zorder_pipeline.reading.unprepared import unprepared
@@ -100,12 +100,11 @@ def test_while_a_scan_is_planned_delta_selects_files_for_the_session_s_other_thr
 
         return call
 
-    for module, name in ((known_files, "Meanings"), (scanning, "optimized")):
+    for module, name in ((known_files, "Meanings"), (choosing, "optimized")):
         monkeypatch.setattr(module, name, spied(getattr(module, name)))
     assert zorder_pipeline.scan(spark, path, "c LIKE '%x%'", state=state).inputFiles() == []
     assert seen == ["true", "true"]
     plan = analysed(spark.read.format("delta").load(path).where("id = 1"))
-    assert plan is not None
     (found,) = scans(optimized(spark, plan))
     assert class_name(found.node.relation().location()) == "TahoeLogFileIndex"  # and none that a job has prepared
     assert len(found.conditions) == 1

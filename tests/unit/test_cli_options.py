@@ -202,6 +202,42 @@ def test_of_the_example_it_is_said_that_it_is_that(
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "give one of --table, --sql and --file: a scan of one table, or"),
+        (
+            ("--table", "/t", "--sql", "SELECT 1"),
+            "give one of --table, --sql and --file: a scan of one table, or",
+        ),
+        (
+            ("--sql", "SELECT 1", "--where", "a = 1"),
+            "--where means nothing without --table; write it into the query",
+        ),
+        (
+            ("--file", "q.sql", "--version", "0"),
+            "--version means nothing without --table; write it into the query",
+        ),
+        (("--file", "none.sql"), "--file none.sql cannot be read: no such file or directory; name a file that holds"),
+        (("--file", "."), "--file . cannot be read: is a directory; name a file that holds one query"),
+        (("--file", "blank.sql"), "--file blank.sql is empty; write one query into it"),
+        (("--file", "latin.sql"), "--file latin.sql is no text in UTF-8; save it as that"),
+        (("--table", "/t", "--state", "none"), "the state none does not exist; name the folder that `state` in"),
+    ],
+)
+def test_what_is_to_be_explained_is_said_once(
+    words: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "blank.sql").write_text("\n ")
+    (tmp_path / "latin.sql").write_bytes("SELECT 'Ä'".encode("latin-1"))
+    assert refused(capsys, monkeypatch, "explain", *words).startswith(f"zorder: {sentence}")
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
 def test_every_option_that_takes_a_fraction_takes_finite_numbers_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: str

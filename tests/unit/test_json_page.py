@@ -22,7 +22,7 @@ import zorder_pipeline.report
 from tests.json_page import differences, json_printed, keys_of, sections
 from tests.unit.gate.test_decision import judge
 from zorder_pipeline import pipeline
-from zorder_pipeline.cli import common, costs, learning, logs, operators, report, tables, triage
+from zorder_pipeline.cli import common, costs, explaining, learning, logs, operators, report, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.demo import DemoResult
 from zorder_pipeline.gate.accounts import MonthlySaving
@@ -35,7 +35,9 @@ from zorder_pipeline.model.results import ApplyResult, Evaluation, StatisticsRes
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import PromiseCheck, Savings
+from zorder_pipeline.pipeline.reading.reports import RelationReport, StatementReport
 from zorder_pipeline.query_log.intake.stored import StoredLog
+from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout import rollback, snapshot
 
 CODES = FeatureCodes("a", "int", (5,), (0, 1), 1)
@@ -56,6 +58,9 @@ TRIAGED = TableTriage("t", "/t", read_now=0.5, columns=("a",)), TableTriage("u",
 COPIES = {name: READ.to_json() for name in ("stored", "zorder")}
 COPIES["ours"] = replace(READ, matched_per_query=None).to_json()
 PLACES = dict.fromkeys(("table", "plan", "state", "log", "dagster home"), "/demo")
+CHOSEN = RelationReport("/t", 3, 4, 40, 99, 1, 10, 25, 4, (Excluded("column", "a", 3),), "a = 1", None)
+UNREAD = replace(CHOSEN, left_to_delta="no", excluded=(), **dict.fromkeys(("files_read", "rows_read", "bytes_read")))
+UNREAD = replace(UNREAD, delta_files_read=None, asked=None)
 DEMO = DemoResult(COPIES, ("a",), APPLIED.to_json(), ("by a",), {"zorder": 1.0}, PLACES, 2, 9.0)
 
 
@@ -99,6 +104,8 @@ FOUND: list[tuple[tuple[str, ...], dict[tuple[Any, str], Any]]] = [
     (("stop", *STATE, "--lift"), {(pipeline, "lift_stop"): True}),
     (("savings", *STATE), {(pipeline, "savings"): Savings((UNCHECKED, BROKEN), (MONTH,), 0.05)}),
     (("stats", *TABLE, *STATE), {(pipeline, "update_statistics"): StatisticsResult("t", 3, ("a",), 4, 4, 0, 1.0)}),
+    (("explain", *TABLE), {(pipeline, "explain_scan"): StatementReport((CHOSEN, UNREAD), None)}),
+    (("explain", "--sql", "SELECT 1"), {(pipeline, "explain_sql"): StatementReport((), "it reads no Delta table")}),
     (("purge", *STATE), {(pipeline, "purge"): {"begun": 0, "recorded": 0}}),
     (
         ("report", *TABLE, "--out", "{state}/page.html"),
@@ -128,7 +135,7 @@ def test_a_command_prints_the_keys_of_the_page(
     monkeypatch.setattr(common.out, "quiet", False)  # else it stays so for others
     monkeypatch.delenv("ZORDER_CONFIG", raising=False)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    for module in (costs, learning, logs, operators, report, tables, triage):
+    for module in (costs, explaining, learning, logs, operators, report, tables, triage):
         monkeypatch.setattr(module, "start_spark", lambda *_, **__: None)
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: PLAN)
     for (place, name), result in found.items():

@@ -241,8 +241,9 @@ def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
 
 def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) -> Floats:
     """Rows that each query reads through ``zorder_pipeline.scan``."""
+    from zorder_pipeline.pipeline.reading.choosing import understood
     from zorder_pipeline.pipeline.reading.known_files import known_files
-    from zorder_pipeline.pipeline.reading.scanning import report_on, understood
+    from zorder_pipeline.pipeline.reading.reports import report_on
     from zorder_pipeline.relayout.snapshot import open_table
 
     known = known_files(spark, open_table(spark, str(path)), state)

@@ -38,8 +38,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     left, and ``scan a fifth`` one where every fifth is.
     """
     from zorder_pipeline import pipeline
+    from zorder_pipeline.pipeline.reading.choosing import understood
     from zorder_pipeline.pipeline.reading.known_files import known_files
-    from zorder_pipeline.pipeline.reading.scanning import understood
 
     progress(f"pruning {PRUNED_FILES:,} files")
     table, state = folder / uuid.uuid4().hex[:8], str(folder / f"state-{uuid.uuid4().hex[:8]}")

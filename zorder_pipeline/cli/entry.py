@@ -21,6 +21,7 @@ from zorder_pipeline.java import reason_of
 
 from .common import err
 from .costs import calibrate, savings
+from .explaining import explain
 from .learning import layout, learn
 from .logs import ingest, purge
 from .operators import approve, stop
@@ -60,6 +61,7 @@ for _each in (
     stop,
     savings,
     stats,
+    explain,
     purge,
     report,
     metrics,

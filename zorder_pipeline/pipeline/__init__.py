@@ -35,7 +35,7 @@ from .measuring.measure import evaluate, inspect
 from .measuring.promises import PromiseCheck
 from .reading.kept_statistics import complete_statistics
 from .reading.recording import record
-from .reading.scanning import explain, scan, sql
+from .reading.scanning import explain, explain_scan, explain_sql, scan, sql
 from .reading.statistics import gather_statistics, statistics_features, update_statistics
 from .records import LearnSettings, LogSource, TableAnalysis
 from .rewriting.apply import apply, carry_out, dry_result
@@ -75,6 +75,8 @@ __all__ = [
     "dry_result",
     "evaluate",
     "explain",
+    "explain_scan",
+    "explain_sql",
     "gather_statistics",
     "hold_now",
     "in_words",

@@ -71,13 +71,23 @@ class FileTests:
         Args:
             delta: as in `matching`.
         """
-        tests = self._tests(boxes)
-        answers = self._both_answers(boxes)
+        return self.excluded_from_all([(boxes, delta)])
+
+    def excluded_from_all(self, asked: Sequence[tuple[Boxes, Mask | None]]) -> tuple[Excluded, ...]:
+        """The same of several scans at once: a file is excluded that none of them may need.
+
+        Args:
+            asked: the boxes of each scan, and what Delta's own selection reads for it, as in `matching`.
+        """
+        tests = self._tests(tuple(box for boxes, _ in asked for box in boxes))
+        answers = [self._both_answers(boxes) for boxes, _ in asked]
         before = len(self.delta)
         found = []
         for count, (kind, name) in enumerate(tests, 1):
-            after = int(self._left(boxes, tests[:count], answers, delta).sum())
-            if after < before:
+            left = np.zeros(len(self.delta), dtype=np.bool_)
+            for (boxes, delta), told in zip(asked, answers, strict=True):
+                left |= self._left(boxes, tests[:count], told, delta)
+            if (after := int(left.sum())) < before:
                 found.append(Excluded(kind, name, before - after))
             before = after
         return tuple(found)

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Relation", "Scan", "Table", "analysed", "frame_of", "number_of", "numbers", "optimized", "relations"]
-__all__ += ["scans", "table_of"]
+__all__ = ["LeftAsItIs", "Relation", "Scan", "Table", "analysed", "as_analysed", "frame_of", "number_of", "numbers"]
+__all__ += ["optimized", "refuse_command", "relations", "scans", "table_of"]
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
 _found: tuple[Any, Any] = (None, None)
 """A JVM, and its rules: each takes two calls to look up."""
+
+
+class LeftAsItIs(Exception):  # noqa: N818 - nothing is wrong with such a query
+    """A query whose files are Spark's own business; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,18 @@ class Relation:
         number: what its scans in the optimized plan are known by.
         table: the table.
         node: the relation.
-        replaceable: whether it reads the whole table, and nothing of its files but their columns.
+        otherwise: what it reads that is not the whole table, or not only the columns of its files; None if nothing.
     """
 
     number: int
     table: Table
     node: JavaObject
-    replaceable: bool
+    otherwise: str | None
+
+    @property
+    def replaceable(self) -> bool:
+        """Whether other files can stand behind it."""
+        return self.otherwise is None
 
     def fits(self, snapshot: JavaObject) -> bool:
         """Whether the relation, as it was analysed, reads a version of its table just as one made for that would."""
@@ -76,39 +85,66 @@ class Scan:
     conditions: tuple[JavaObject, ...]
 
 
-def analysed(rows: DataFrame) -> JavaObject | None:
-    """The plan of a query, asked at this moment, if its result does not depend on how rows lie in files; else None."""
-    plan = _at_this_moment(rows.sparkSession, rows._jdf.queryExecution().analyzed())
-    plans = _with_subqueries(plan) if plan is not None else []
-    if any(bool(one.isStreaming()) or not bool(one.deterministic()) for one in plans):
-        return None
-    return None if any(class_name(node) in _UNSURE for one in plans for node in _nodes(one)) else plan
+def analysed(rows: DataFrame) -> JavaObject:
+    """The plan of a query, asked at this moment.
+
+    Raises:
+        LeftAsItIs: it is no query, or its result depends on how rows lie in files.
+    """
+    plan = _at_this_moment(rows.sparkSession, as_analysed(rows))
+    plans = _with_subqueries(plan)
+    if any(bool(one.isStreaming()) for one in plans):
+        raise LeftAsItIs("it is a stream")
+    if not all(bool(one.deterministic()) for one in plans):
+        raise LeftAsItIs("Spark calls its result non-deterministic, as that of samples, rand() and their like")
+    if unsure := [name for one in plans for node in _nodes(one) if (name := class_name(node)) in _UNSURE]:
+        raise LeftAsItIs(f"its result depends on how rows lie in files ({unsure[0]})")
+    return plan
 
 
-def _at_this_moment(spark: SparkSession, plan: JavaObject) -> JavaObject | None:
-    """A plan with its clock stopped: files are chosen now, rows later. None where it asks for more than the clock.
+def as_analysed(rows: DataFrame) -> JavaObject:
+    """The plan of a query as Spark analysed it."""
+    return rows._jdf.queryExecution().analyzed()
+
+
+def _at_this_moment(spark: SparkSession, plan: JavaObject) -> JavaObject:
+    """A plan with its clock stopped: files are chosen now, rows later.
 
     Spark looks at the clock when it optimizes a plan, which it does again for each action.
+
+    Raises:
+        LeftAsItIs: it is a command, or asks for more than the clock.
     """
-    asking, clock, special = _rules(spark)
+    refuse_command(spark, plan)
+    _, asking, clock, special = _rules(spark)
     if plan.containsPattern(asking):
         plan = clock.apply(plan)
-        if plan.containsPattern(asking):  # the current schema
-            return None
+        if plan.containsPattern(asking):
+            raise LeftAsItIs("it asks for the current user, catalog or schema")
     if any(not special.apply(one).fastEquals(one) for one in items(plan.subqueriesAll())):
-        return None
+        raise LeftAsItIs("a subquery of it casts 'now', 'today' or their like")
     return special.apply(plan)
 
 
+def refuse_command(spark: SparkSession, plan: JavaObject) -> None:
+    """See that a DataFrame can be made of a plan: that of a command is made by executing it, once more.
+
+    Raises:
+        LeftAsItIs: it is a command.
+    """
+    if plan.containsPattern(_rules(spark)[0]):
+        raise LeftAsItIs("it is no query but a command")
+
+
 def _rules(spark: SparkSession) -> Any:
-    """What plans have that ask for the clock, the rule that tells it, and the one for ``CAST('now' AS TIMESTAMP)``."""
+    """What commands have in common, and what asks for the clock; the rule that tells it, that for ``CAST('now' …)``."""
     global _found
     if _found[0] is not spark._jvm:
         catalyst = "org.apache.spark.sql.catalyst"
-        pattern = scala_object(spark, f"{catalyst}.trees.TreePattern").CURRENT_LIKE()
+        patterns = scala_object(spark, f"{catalyst}.trees.TreePattern")
         names = ("ComputeCurrentTime", "SpecialDatetimeValues")
         clock, special = (scala_object(spark, f"{catalyst}.optimizer.{name}") for name in names)
-        _found = spark._jvm, (pattern, clock, special)
+        _found = spark._jvm, (patterns.COMMAND(), patterns.CURRENT_LIKE(), clock, special)
     return _found[1]
 
 
@@ -144,7 +180,8 @@ def relations(plan: JavaObject) -> list[Relation]:
             index = node.relation().location()
             whole = str(index.path().toString()) == table.location and not index.partitionFilters().nonEmpty()
             plain = node.output().size() == node.relation().schema().size()  # no columns of metadata
-            found.append(Relation(number, table, node, whole and plain))
+            otherwise = None if plain else "its query asks for _metadata of its files"
+            found.append(Relation(number, table, node, otherwise if whole else "only a part of its folder is read"))
     return found
 
 

@@ -133,6 +133,21 @@ def test_no_file_with_a_matching_row_is_left_out(files: Files, predicate: Predic
     assert not (read & ~tests.matching(boxes, own=False)).any()
 
 
+@given(
+    files=st.lists(
+        st.lists(st.tuples(st.none() | small, st.none() | small), min_size=1, max_size=4), min_size=1, max_size=6
+    ),
+    asked=st.lists(predicates, min_size=1, max_size=3),
+)
+def test_of_several_scans_a_file_is_excluded_that_none_of_them_needs(files: Files, asked: list[Predicate]) -> None:
+    tests = _tests(files, [True] * len(files))
+    boxes = [without_hulls(to_boxes(enriched(each, NAMES), WIDE, solved=True)) for each in asked]
+    read = np.logical_or.reduce([tests.matching(each) for each in boxes])
+    excluded = tests.excluded_from_all([(each, None) for each in boxes])
+    assert sum(item.files for item in excluded) == int((~read).sum())
+    assert all(item.files > 0 for item in excluded)
+
+
 def test_statistics_come_first_then_filters_then_the_truth_of_predicates() -> None:
     files: Files = [[(1, 10)], [(3, 30)], [(5, 20)], [(7, 19), (5, 23)], [(4, 22)]]
     asked = And(
