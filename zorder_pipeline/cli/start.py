@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from zorder_pipeline.errors import ConfigError, ZorderError
-from zorder_pipeline.model.places import is_uri, is_vacuumed_with, local_path
+from zorder_pipeline.model.places import is_uri, lies_in, local_path
 from zorder_pipeline.model.wording import counted
 
 from .common import DIALECTS, Payload, command, out
@@ -119,7 +119,7 @@ def init(
             f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
             f"into tables.yaml by hand, as `catalog: sales.orders` instead of location"
         )
-    if is_vacuumed_with(str(folder / "state"), place):
+    if lies_in(str(folder / "state"), place):
         raise ZorderError(
             f"HOME {folder} lies in the folder of the table {place}, whose VACUUM deletes it; name another"
         )

@@ -20,7 +20,7 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
-from .known import lies_in, name_of, place_of
+from .known import in_any, name_of, place_of
 from .marks import without_packed_copies
 from .opening import unexpected
 from .reader import lines_of
@@ -168,7 +168,7 @@ def ingest(
     queries: list[LoggedQuery] = []
     tally = Tally()
     until: int | None = None
-    elsewhere, seen = lies_in(without), set[str]()
+    elsewhere, seen = in_any(without), set[str]()
     for place in paths:
         listed = list_logs(place, log_format, elsewhere, progress)
         for log in without_packed_copies(listed):

@@ -22,7 +22,7 @@ from zorder_pipeline.query_log.spool import RECORDED
 from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, list_logs, siblings_of
 from .kinds import can_be_told, kind_named
-from .known import Known, KnownLogs, lies_in, name_of, place_of
+from .known import Known, KnownLogs, in_any, name_of, place_of
 from .marks import MARKED, Marks, found_among, goes_on, is_marked, without_packed_copies
 from .opening import open_anywhere
 from .parts import Part
@@ -77,7 +77,7 @@ def find_new(
         if before is None or not before.current or before.delta_version is None:
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
-    logs = without_packed_copies(list_logs(path, log_format, lies_in(without), progress))
+    logs = without_packed_copies(list_logs(path, log_format, in_any(without), progress))
     parts, unchanged, changed = [], 0, []
     for log in logs:
         before = known.by_name.get(name_of(log.source))

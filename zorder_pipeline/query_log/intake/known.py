@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 __all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of"]
-__all__ += ["lies_in", "place_of", "places_of"]
+__all__ += ["in_any", "place_of", "places_of"]
 
 _OLDER = (
     re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))(?:\?.*?)?\2/\3(/.*)?", re.IGNORECASE),
@@ -51,10 +51,10 @@ def place_of(path: str) -> str:
     return name_of(without_query(path))
 
 
-def lies_in(places: Iterable[str]) -> Callable[[str], bool]:
+def in_any(places: Iterable[str]) -> Callable[[str], bool]:
     """Tells of a file or folder whether it is one of some places or lies in one, by whatever link of this machine.
 
-    >>> lies_in(["/logs/a", "s3://b/c"])("/logs/a/1.sql"), lies_in(["/logs/a"])("/logs/ab.sql")
+    >>> in_any(["/logs/a", "s3://b/c"])("/logs/a/1.sql"), in_any(["/logs/a"])("/logs/ab.sql")
     (True, False)
     """
     given = list(places)
