@@ -74,3 +74,15 @@ def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.Monke
     (sentence,) = told.pop(2)
     assert told == [[], [], []]
     assert sentence.startswith("query_log was last made for the state /lake/state, and here it is /sea/state: ")
+
+
+def test_a_run_observes_the_tables_that_it_is_about() -> None:
+    """Each of its observations is kept as long as the run; a run of one table noted all of them."""
+    names = ("t", "t2", "u")
+    config = PipelineConfig(tables=tuple(TableConfig(name=name, location=f"/{name}") for name in names), state="/s")
+    for steps, own in (
+        ({"query_log", "t__feature_candidates", "t__clustered_table"}, ["t"]),
+        ({"query_log", "u__clustered_table", "t2__cost_benefit"}, ["t2", "u"]),
+        ({"query_log"}, list(names)),
+    ):
+        assert [table.name for table in logs_asset._tables(config, steps)] == own

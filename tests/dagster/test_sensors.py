@@ -34,7 +34,7 @@ from dagster._core.events import AssetObservationData
 from deltalake import DeltaTable, write_deltalake
 from sqlalchemy import Engine, event
 
-from zorder_pipeline.assets import build_definitions, ticks, triggers
+from zorder_pipeline.assets import build_definitions, sensors, ticks, triggers
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.upstream import NEVER, RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
@@ -92,7 +92,8 @@ def quiet(result: SensorResult | SkipReason, said: str | None = "0% of the bytes
     return result.cursor
 
 
-def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
+def test_partitions_and_data_versions_follow_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensors, "SELDOM", 0)
     append(tmp_path / "t", ["1", "2", None])
     defs = build_definitions(configured(tmp_path))
     with DagsterInstance.ephemeral() as instance:
@@ -114,6 +115,35 @@ def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
         assert not third.asset_events
         told = [tick.skip_reason.skip_message for tick in (first, second, third) if tick.skip_reason]
         assert told == ["t is at version 0", "t is at version 1", "nothing new in 1 table"]
+
+
+def test_what_is_noted_for_ever_is_new_data_alone_and_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An observation belongs to no run, so that nothing ever deletes it."""
+    append(tmp_path / "t", ["1"])
+    defs = build_definitions(configured(tmp_path))
+    clock = 1_800_000_000.0
+    monkeypatch.setattr(time, "time", lambda: clock)
+
+    def said() -> tuple[str, int]:
+        nonlocal cursor
+        found = tick(defs, "delta_tables", instance, cursor)
+        assert isinstance(found, SensorResult)
+        assert found.skip_reason is not None
+        cursor = found.cursor
+        return str(found.skip_reason.skip_message), len(found.asset_events)
+
+    with DagsterInstance.ephemeral() as instance:
+        cursor: str | None = json.dumps({"t": f"{DeltaTable(tmp_path / 't').metadata().id}-0"})  # of version 0.2
+        assert said() == ("t is at version 0", 1)
+        append(tmp_path / "t", ["1"], metadata="zorder layout 00")
+        assert said() == ("nothing new in 1 table", 0)
+        for version in (2, 3):
+            append(tmp_path / "t", ["2"])
+            clock += 600
+            assert said() == (f"t is at version {version}, to be noted within the hour", 0)
+        clock += 3600
+        assert said() == ("t is at version 3", 1)
+        assert said() == ("nothing new in 1 table", 0)
 
 
 @pytest.mark.parametrize("label", ["zorder layout 00", "zorder compaction"])
@@ -347,7 +377,8 @@ def test_a_sensor_says_which_table_or_state_it_cannot_read(tmp_path: Path, name:
     assert str(reason.skip_message).startswith("t: delta-rs cannot read ")
 
 
-def test_a_table_that_was_made_anew_is_another(tmp_path: Path) -> None:
+def test_a_table_that_was_made_anew_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensors, "SELDOM", 0)
     append(tmp_path / "t", ["1"] * 50)
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
     versions, keys = set(), set()

@@ -31,7 +31,8 @@ from .records import Night
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers", "value_of", "without_room"]
+__all__ = ["ANALYSIS", "BUDGET", "CHAIN", "granted", "made_here", "nightly_budget", "offers", "steps_of", "value_of"]
+__all__ += ["without_room"]
 
 GROUP = "night"
 OFFERS = AssetKey([GROUP, "offers"])
@@ -48,6 +49,7 @@ WAITS = (5, 60)
 """Seconds that the budget puts itself off, the first time and at most."""
 ANALYSIS = ("feature_candidates", "correlation_graph", "bit_allocation", "cost_benefit")
 """A table's assets up to its judgement."""
+CHAIN = (*ANALYSIS, "clustered_table")
 NEWEST = 20
 """Materializations of an asset among which one of this run is looked for; others may have come since."""
 
@@ -134,14 +136,14 @@ def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: lis
     """Those of this run; where it was to make none (the budget is made by hand), the newest of every table."""
     keys = {shelf.table.name: shelf.key("cost_benefit") for shelf in shelves}
     chosen = [name for name, key in keys.items() if made_here(context, key)]
-    if not _steps(context) & {key.to_python_identifier() for key in keys.values()}:
+    if not steps_of(context) & {key.to_python_identifier() for key in keys.values()}:
         chosen = [
             name for name, key in keys.items() if context.instance.get_latest_materialization_event(key) is not None
         ]
     return {name: value_of(context, storage, keys[name]).judgement for name in chosen}
 
 
-def _steps(context: AssetExecutionContext) -> Set[str]:
+def steps_of(context: AssetExecutionContext) -> Set[str]:
     """Steps of this run."""
     chosen = context.run.step_keys_to_execute
     return set(context.job_def.graph.node_dict if chosen is None else chosen)
@@ -149,7 +151,7 @@ def _steps(context: AssetExecutionContext) -> Set[str]:
 
 def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
     """Tables whose judgement this run has yet to make; one of which a step failed gets none."""
-    steps, done, failed = _steps(context), DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE
+    steps, done, failed = steps_of(context), DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE
     logs = context.instance.all_logs(context.run.run_id, of_type={done, failed, DagsterEventType.STEP_SKIPPED})
     ended = {entry.step_key: entry.dagster_event_type for entry in logs}
     left = []

@@ -28,7 +28,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.whole_file import write_whole
 
-from .budget import ANALYSIS
+from .budget import CHAIN
 from .checks import CHECKS
 from .common import QUERY_LOG, Shelf, newest_answers
 from .events import decided
@@ -50,7 +50,6 @@ FAMILIES = {
     "zorder_log_newest_query_timestamp_seconds": "When the newest query of the log was asked.",
 }
 """Each is a gauge."""
-CHAIN = (*ANALYSIS, "clustered_table")
 FAILING = [DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE]
 """Runs in which a step may have failed; one that somebody terminated is no failure."""
 STEPPED = {DagsterEventType.STEP_START, DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE}

@@ -1,7 +1,7 @@
 """The shared first asset: what was asked, of which tables, and what of the logs could not be used."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,13 +18,14 @@ from dagster import (
 )
 
 from zorder_pipeline import __version__
-from zorder_pipeline.config import PipelineConfig
+from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, LogError
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.stored import StoredLog
 
-from .common import POOL, QUERY_LOG, VALUES, DeltaSparkResource, code_reference, freshness, told
+from .budget import CHAIN, steps_of
+from .common import POOL, QUERY_LOG, VALUES, DeltaSparkResource, Shelf, code_reference, freshness, told
 from .metadata import log_facts, percent
 from .source import observations
 
@@ -52,7 +53,8 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
                 f"query_log was last made for the state {other}, and here it is {config.state}: unless that was moved, "
                 "two configurations share this DAGSTER_HOME and show each other's query log and budget; give each one"
             )
-        for seen in observations(config):  # before the tables' own assets start, whose data versions they are
+        # before the tables' own assets start, whose data versions they are
+        for seen in observations(config, _tables(config, steps_of(context))):
             context.log_event(seen)
         with told(context, "query_log"):
             added, log = read_logs(context, zorder_spark, config)
@@ -79,6 +81,13 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         ),
     )(_query_log)
     return made
+
+
+def _tables(config: PipelineConfig, steps: Set[str]) -> Sequence[TableConfig]:
+    """Those that a run is about, by its steps; all where it reads the log alone."""
+    shelves = [Shelf(config, table) for table in config.tables]
+    own = [one.table for one in shelves if any(one.key(stage).to_python_identifier() in steps for stage in CHAIN)]
+    return own or config.tables
 
 
 def _other_state(instance: DagsterInstance, state: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ from .triggers import Jobs, drift, new_data
 from .upstream import has_partitions
 
 __all__ = ["sensors"]
+
+SELDOM = 60 * MINUTES
+"""Seconds from one note of a table's data version to the next: they are of no run, so nothing ever deletes them."""
 
 
 def sensors(config: PipelineConfig, jobs: Jobs) -> list[SensorDefinition]:
@@ -54,17 +58,22 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
         description="Keeps the partitions and data versions in Dagster equal to those of the Delta tables. No Spark.",
     )
     def _delta_tables(context: SensorEvaluationContext) -> SensorResult:
-        seen: dict[str, str] = json.loads(context.cursor or "{}")
+        # table by table the version noted last, and when; up to version 0.2 another one alone
+        seen: dict[str, Any] = json.loads(context.cursor or "{}")
         events, requests, said = [], [], list[str]()
         for table, found in looked_at(watched, context, said):
             shelf = Shelf(config, table)
-            now = f"{found.table_id}-{found.version}"
-            if seen.get(table.name) != now:
-                said.append(f"{table.name} is at version {found.version:,}")
-                events.append(observed(shelf.key("data"), found))
+            noted, moment = kept if isinstance(kept := seen.get(table.name), list) else ("", 0)
+            if noted != found.state:
+                is_due = not 0 <= time.time() - moment < SELDOM  # also of a clock that was put back
+                said.append(
+                    f"{table.name} is at version {found.version:,}{'' if is_due else ', to be noted within the hour'}"
+                )
+                if is_due:
+                    events.append(observed(shelf.key("data"), found))
+                    seen[table.name] = [found.state, int(time.time())]
             if has_partitions(table):
                 requests += _steps(context.instance, table.name, found.partitions)
-            seen[table.name] = now
         why = "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"
         return SensorResult(None, why, json.dumps(seen), requests, asset_events=events)
 
