@@ -24,6 +24,7 @@ from .events import spoken
 from .metadata import bullets, cause_of
 from .partition_keys import PARTITIONS, keep_in_step, partitions_of
 from .settings import gate_settings, rules
+from .upstream import has_partitions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,10 +135,15 @@ def _recorded(
     outcomes: Iterator["PartitionOutcome"],
     rows: Mapping[str, int],
     only_applied: bool = False,
+    is_shown: bool = True,
 ) -> Generator[AssetMaterialization, None, list[ApplyResult]]:
     """Record each partition as soon as it is done.
 
     What an earlier attempt of the step did to a partition stays its newest note where this one finds nothing to do.
+
+    Args:
+        only_applied: those alone that were rewritten.
+        is_shown: whether Dagster shows the table's partitions; else there is nothing to note them of.
 
     Returns:
         What was done.
@@ -150,7 +156,9 @@ def _recorded(
     for outcome in outcomes:
         seen.append(outcome)
         left_out = only_applied or outcome.key in done
-        if outcome.result is not None and not (left_out and outcome.result.decision != APPLIED):
+        if not is_shown or outcome.result is None:
+            continue
+        if not left_out or outcome.result.decision == APPLIED:
             yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
     _raise_failed(context, shelf, seen)
     return [outcome.result for outcome in seen if outcome.result is not None]
@@ -200,11 +208,11 @@ def _noted(
 def noted_changes(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
 ) -> Iterator[AssetMaterialization]:
-    """For each partition what a relayout of the whole table did to it; nothing for a table without partitions.
+    """For each partition what a relayout of the whole table did to it; nothing where Dagster shows no partitions.
 
     What others wrote meanwhile is no work of ours.
     """
-    if not after.partition_columns:
+    if not after.partition_columns or not has_partitions(shelf.table):
         return
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.partition_key import partition_key
@@ -251,12 +259,12 @@ def separately(
     from zorder_pipeline import pipeline
 
     now = opened(spark, shelf)
-    rows = pipeline.rows_by_partition(now)
-    keep_in_step(context.instance, shelf.table.name, list(rows))
-
+    rows, is_shown = pipeline.rows_by_partition(now), has_partitions(shelf.table)
+    if is_shown:
+        keep_in_step(context.instance, shelf.table.name, list(rows))
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     outcomes = pipeline.carry_out_partitions(spark, judged, keys, relayout_settings(context, shelf))
-    results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True)
+    results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True, is_shown=is_shown)
     applied = [result for result in results if result.decision == APPLIED]
     return replace(
         (applied or results)[-1],
