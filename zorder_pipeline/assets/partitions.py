@@ -107,7 +107,7 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if not failed:
         return
-    name, done = shelf.table.name, len(outcomes) - len(failed)
+    name = shelf.table.name
     reasons = [f"{outcome.key}: {why_failed(outcome.error)}" for outcome in failed]
     for reason in reasons:
         context.log.error(f"{name} {reason}")
@@ -116,9 +116,8 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
         with told(context, f"{name} {first.key}"):
             raise LostRaceError(why_failed(first.error))
     more = f" (and {len(failed) - 1} more partitions)" if len(failed) > 1 else ""
-    rest = f"; the other {done} of {len(outcomes)} partitions are done" if done else ""
     raise Failure(
-        f"{name} {reasons[0]}{more}{rest}",
+        f"{name} {reasons[0]}{more}{_others(outcomes)}",
         metadata={
             "table": name,
             "partitions": bullets(outcome.key for outcome in failed),
@@ -127,6 +126,17 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
         },
         allow_retries=False,
     )
+
+
+def _others(outcomes: Sequence["PartitionOutcome"]) -> str:
+    """What became of the partitions that did not fail, to end a sentence; those with nothing to do are done, too."""
+    decisions = Counter(outcome.result.decision for outcome in outcomes if outcome.result is not None)
+    if not decisions:
+        return ""
+    others = f"; the other {decisions.total()} of {len(outcomes)} partitions"
+    if decisions.keys() <= {APPLIED, "nothing_to_do"}:
+        return f"{others} are done"
+    return f"{others}: {', '.join(f'{count} {spoken(decision)}' for decision, count in decisions.items())}"
 
 
 def _recorded(
