@@ -38,6 +38,7 @@ from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement
 from zorder_pipeline.pipeline.judging.judgements import Part
+from zorder_pipeline.pipeline.judging.nightly import share_budget
 from zorder_pipeline.pipeline.records import Preview
 
 pytestmark = pytest.mark.dagster
@@ -110,6 +111,19 @@ def test_the_best_table_gets_the_budget_whatever_fails(tmp_path: Path) -> None:
         alone = [AssetKey(["good", "cost_benefit"]), AssetKey(["good", "clustered_table"])]
         job.execute_in_process(instance=instance, asset_selection=alone)
         assert seen["good"] == "approved", "a run without the budget, for one table, is not bound by last night's"
+
+
+def test_of_a_table_of_which_some_partitions_fit_these_are_told() -> None:
+    """All twenty were, beside a reason that did not say that most of them wait."""
+    parts = tuple(Part(f"ds={number}", 2 * HOUR, (50 - number) * HOUR) for number in range(20))
+    whole = replace(judgement("good"), parts=parts)
+    (some,) = share_budget([whole], 8)
+    for one, row in (
+        (whole, "| good | approved | 40 | 810 | worth it |"),
+        (some, "| good | approved | 8 | 194 | 4 of 20 partitions fit tonight's budget, those that save most in it"),
+    ):
+        table = str(budget._facts({"good": one}, 8.0)["tables"].value)
+        assert row in table
 
 
 @pytest.mark.parametrize(("core_hours", "outcome"), [(1.5, "postponed"), (None, "approved")])

@@ -20,6 +20,7 @@ from zorder_pipeline.assets.partitions import _raise_failed, relayout_settings
 from zorder_pipeline.assets.upstream import look, missing_partitions
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, TableError
+from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import PartitionOutcome
 
 pytestmark = pytest.mark.dagster
@@ -115,13 +116,22 @@ def test_where_it_cannot_be_known_spark_is_left_to_say_it(tmp_path: Path, values
 
 
 @pytest.mark.parametrize(
-    ("keys", "end"), [(["ds=1"], "it broke"), (["ds=1", "ds=2"], "it broke; the other 1 of 2 partitions are done")]
+    ("decisions", "end"),
+    [
+        ((), "it broke"),
+        (("applied",), "it broke; the other 1 of 2 partitions are done"),
+        (("applied", "nothing_to_do"), "it broke; the other 2 of 3 partitions are done"),
+        (("declined", "postponed"), "it broke; the other 2 of 3 partitions: 1 declined, 1 postponed"),
+        (("nothing_to_do", "declined"), "it broke; the other 2 of 3 partitions: 1 nothing to do, 1 declined"),
+    ],
 )
-def test_of_others_is_only_spoken_where_there_are_some(keys: list[str], end: str) -> None:
+def test_of_others_is_only_spoken_where_there_are_some(decisions: tuple[str, ...], end: str) -> None:
+    """Declined and postponed ones were called done."""
     context: Any = SimpleNamespace(log=logging.getLogger("quiet"))
     shelf: Any = SimpleNamespace(table=SimpleNamespace(name="orders"))
-    first, *others = keys
-    outcomes = [PartitionOutcome(first, error=TableError("it broke")), *map(PartitionOutcome, others)]
+    results = [ApplyResult(7, decision, ("so it is",)) for decision in decisions]
+    outcomes = [PartitionOutcome("ds=1", error=TableError("it broke"))]
+    outcomes += [PartitionOutcome(f"ds={number}", result) for number, result in enumerate(results, 2)]
     with pytest.raises(Failure) as failed:
         _raise_failed(context, shelf, outcomes)
     assert failed.value.description == f"orders ds=1: {end}"

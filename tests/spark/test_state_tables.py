@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -26,6 +30,7 @@ from zorder_pipeline.state.memory import Memories
 from zorder_pipeline.state.state_table import StateTable
 
 CATALOG = Catalog({"t": "t"}, {})
+DONE = ("files_removed", "files_added", "bytes_rewritten", "rows", "seconds")
 COLUMNS = ("schema_version INT", "name STRING", "day DATE")
 
 
@@ -112,6 +117,40 @@ def test_notes_leave_no_transactions_behind(spark: SparkSession, tmp_path: Path)
     commits = sorted((tmp_path / "drift" / "_delta_log").glob("*.json"))
     assert len(commits) == 2
     assert not any('"txn"' in commit.read_text() for commit in commits)
+
+
+def spoil(folder: Path, day: str, column: str) -> None:
+    """Make a column of a day unreadable, and leave the others as they are."""
+    (file,) = (path for path in folder.rglob("*.parquet") if f"={day}" in str(path.parent))
+    rows = pq.read_table(file, partitioning=None)
+    size = os.path.getsize(file)
+    broken = pa.array([{"no": 1}] * rows.num_rows)
+    pq.write_table(rows.set_column(rows.column_names.index(column), column, broken), file)
+    for commit in (folder / "_delta_log").glob("*.json"):
+        if file.name in (text := commit.read_text()):
+            commit.write_text(text.replace(f'"size":{size}', f'"size":{os.path.getsize(file)}'))
+    for checksum in folder.rglob(".*.crc"):
+        checksum.unlink()
+
+
+def test_of_the_newest_note_no_other_day_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A memory, or a plan, of each night there ever was is gigabytes."""
+    memories, ledger = Memories(spark, str(tmp_path)), Ledger(spark, str(tmp_path))
+    assert (memories.newest("id"), ledger.latest("id")) == (None, None)
+    day, now = "2026-01-01", datetime.now(UTC)
+    memories.table.append([{"table_id": "id", "noted_at": f"{day}T01:00:00Z", "noted_date": day, "memory": "{}"}])
+    plan, done = Plan("s", "id", "hash", 0, None, "kept", 10), dict.fromkeys(DONE, 1)
+    old = datetime(2026, 1, 1, tzinfo=UTC)
+    ledger.record(plan, "layout", 4, done, {}, committed=old)
+    for folder, column in (("drift", "memory"), ("relayouts", "plan")):
+        spoil(tmp_path / folder, day, column)
+    memories.note("id", {"night": 2})
+    ledger.record(plan, "layout", 5, done, {}, committed=now)
+    assert memories.newest("id") == {"night": 2}
+    assert memories.newest("other") is None
+    assert ledger.latest("id") == ledger.latest("id", "layout") == plan
+    with pytest.raises(Exception, match=r"(?i)column|schema|type"):
+        memories.table.read().select("memory").collect()  # so it is spoilt
 
 
 def test_the_ledger_tells_a_plan_s_promise_whatever_else_the_plan_holds(spark: SparkSession, tmp_path: Path) -> None:

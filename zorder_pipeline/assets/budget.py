@@ -180,7 +180,9 @@ def value_of(context: AssetExecutionContext, storage: IOManager, key: AssetKey) 
 
 
 def _reason(judged: "Judgement") -> str:
-    return judged.decision.reasons[0] if judged.decision.reasons else judged.decision.cause
+    """The deciding one; of a table of which the budget chose some partitions the budget's, which comes last."""
+    reasons = judged.decision.reasons
+    return reasons[0 if judged.partitions is None else -1] if reasons else judged.decision.cause
 
 
 def _told(judged: "Mapping[str, Judgement]") -> MetadataValue[Any]:
@@ -189,8 +191,8 @@ def _told(judged: "Mapping[str, Judgement]") -> MetadataValue[Any]:
         (
             name,
             spoken(one.outcome),
-            sum(part.cost for part in one.parts) / 3600,
-            sum(part.saving for part in one.parts) / 3600,
+            sum(part.cost for part in one.chosen) / 3600,
+            sum(part.saving for part in one.chosen) / 3600,
             _reason(one),
         )
         for name, one in judged.items()

@@ -24,6 +24,7 @@ from .events import spoken
 from .metadata import bullets, cause_of
 from .partition_keys import PARTITIONS, keep_in_step, partitions_of
 from .settings import gate_settings, rules
+from .upstream import has_partitions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,7 +107,7 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if not failed:
         return
-    name, done = shelf.table.name, len(outcomes) - len(failed)
+    name = shelf.table.name
     reasons = [f"{outcome.key}: {why_failed(outcome.error)}" for outcome in failed]
     for reason in reasons:
         context.log.error(f"{name} {reason}")
@@ -115,9 +116,8 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
         with told(context, f"{name} {first.key}"):
             raise LostRaceError(why_failed(first.error))
     more = f" (and {len(failed) - 1} more partitions)" if len(failed) > 1 else ""
-    rest = f"; the other {done} of {len(outcomes)} partitions are done" if done else ""
     raise Failure(
-        f"{name} {reasons[0]}{more}{rest}",
+        f"{name} {reasons[0]}{more}{_others(outcomes)}",
         metadata={
             "table": name,
             "partitions": bullets(outcome.key for outcome in failed),
@@ -128,16 +128,32 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
     )
 
 
+def _others(outcomes: Sequence["PartitionOutcome"]) -> str:
+    """What became of the partitions that did not fail, to end a sentence; those with nothing to do are done, too."""
+    decisions = Counter(outcome.result.decision for outcome in outcomes if outcome.result is not None)
+    if not decisions:
+        return ""
+    others = f"; the other {decisions.total()} of {len(outcomes)} partitions"
+    if decisions.keys() <= {APPLIED, "nothing_to_do"}:
+        return f"{others} are done"
+    return f"{others}: {', '.join(f'{count} {spoken(decision)}' for decision, count in decisions.items())}"
+
+
 def _recorded(
     context: AssetExecutionContext,
     shelf: Shelf,
     outcomes: Iterator["PartitionOutcome"],
     rows: Mapping[str, int],
     only_applied: bool = False,
+    is_shown: bool = True,
 ) -> Generator[AssetMaterialization, None, list[ApplyResult]]:
     """Record each partition as soon as it is done.
 
     What an earlier attempt of the step did to a partition stays its newest note where this one finds nothing to do.
+
+    Args:
+        only_applied: those alone that were rewritten.
+        is_shown: whether Dagster shows the table's partitions; else there is nothing to note them of.
 
     Returns:
         What was done.
@@ -150,7 +166,9 @@ def _recorded(
     for outcome in outcomes:
         seen.append(outcome)
         left_out = only_applied or outcome.key in done
-        if outcome.result is not None and not (left_out and outcome.result.decision != APPLIED):
+        if not is_shown or outcome.result is None:
+            continue
+        if not left_out or outcome.result.decision == APPLIED:
             yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
     _raise_failed(context, shelf, seen)
     return [outcome.result for outcome in seen if outcome.result is not None]
@@ -200,11 +218,11 @@ def _noted(
 def noted_changes(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
 ) -> Iterator[AssetMaterialization]:
-    """For each partition what a relayout of the whole table did to it; nothing for a table without partitions.
+    """For each partition what a relayout of the whole table did to it; nothing where Dagster shows no partitions.
 
     What others wrote meanwhile is no work of ours.
     """
-    if not after.partition_columns:
+    if not after.partition_columns or not has_partitions(shelf.table):
         return
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.partition_key import partition_key
@@ -251,12 +269,12 @@ def separately(
     from zorder_pipeline import pipeline
 
     now = opened(spark, shelf)
-    rows = pipeline.rows_by_partition(now)
-    keep_in_step(context.instance, shelf.table.name, list(rows))
-
+    rows, is_shown = pipeline.rows_by_partition(now), has_partitions(shelf.table)
+    if is_shown:
+        keep_in_step(context.instance, shelf.table.name, list(rows))
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     outcomes = pipeline.carry_out_partitions(spark, judged, keys, relayout_settings(context, shelf))
-    results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True)
+    results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True, is_shown=is_shown)
     applied = [result for result in results if result.decision == APPLIED]
     return replace(
         (applied or results)[-1],

@@ -65,13 +65,13 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
             shelf = Shelf(config, table)
             noted, moment = kept if isinstance(kept := seen.get(table.name), list) else ("", 0)
             if noted != found.state:
-                is_due = time.time() - moment >= SELDOM
+                is_due = not 0 <= time.time() - moment < SELDOM  # also of a clock that was put back
                 said.append(
                     f"{table.name} is at version {found.version:,}{'' if is_due else ', to be noted within the hour'}"
                 )
                 if is_due:
                     events.append(observed(shelf.key("data"), found))
-                    seen[table.name] = [found.state, round(time.time())]
+                    seen[table.name] = [found.state, int(time.time())]
             if has_partitions(table):
                 requests += _steps(context.instance, table.name, found.partitions)
         why = "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"

@@ -207,7 +207,10 @@ class Ledger:
         rows = self.table.read().where(F.col("table_id") == table_id)
         if layout_id is not None:
             rows = rows.where(F.col("layout_id") == layout_id)
-        found = rows.orderBy(F.col("version").desc()).select("plan").limit(1).collect()
+        # first the day: of others no plan is read
+        day = rows.agg(F.max_by("relayout_date", "version")).collect()[0][0]
+        rows = rows.where(F.col("relayout_date") == F.lit(day)).orderBy(F.col("version").desc())
+        found = rows.select("plan").limit(1).collect() if day is not None else []
         try:
             return Plan.from_json(json.loads(found[0]["plan"])) if found else None
         except PlanError:  # written by another version of this code: as if there were none

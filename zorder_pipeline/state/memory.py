@@ -32,8 +32,11 @@ class Memories:
         """A table's newest note; None when there is none."""
         from pyspark.sql import functions as F
 
-        rows = self.table.read().where(F.col("table_id") == table_id).orderBy(F.col("noted_at").desc())
-        found = rows.select("memory").limit(1).collect()
+        rows = self.table.read().where(F.col("table_id") == table_id)
+        # first the day: a memory may take hundreds of kilobytes, and there is one of each night
+        day = rows.agg(F.max("noted_date")).collect()[0][0]
+        rows = rows.where(F.col("noted_date") == F.lit(day)).orderBy(F.col("noted_at").desc())
+        found = rows.select("memory").limit(1).collect() if day is not None else []
         return dict(json.loads(found[0]["memory"])) if found else None
 
     def note(self, table_id: str, memory: Mapping[str, Any]) -> None:

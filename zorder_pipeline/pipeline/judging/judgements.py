@@ -98,12 +98,12 @@ class Judgement:
     @property
     def credited(self) -> float:
         """Share of the plan's promise that is to be had tonight, 0 to 1."""
-        return min(1.0, sum(part.credited for part in self._chosen))
+        return min(1.0, sum(part.credited for part in self.chosen))
 
     @property
     def bytes_chosen(self) -> int:
         """Bytes of the files that are to be replaced tonight."""
-        return sum(part.bytes for part in self._chosen)
+        return sum(part.bytes for part in self.chosen)
 
     def credited_by(self, rewritten: int, whole: int = 0) -> float:
         """Share of the plan's promise that so many bytes of them bring, where a relayout was stopped or lost a race.
@@ -122,7 +122,7 @@ class Judgement:
     @property
     def said(self) -> dict[str, Any]:
         """The gate's figures, as the ledger keeps them: cost, saving and what lasts of what the budget chose."""
-        said, lasting = self.decision.to_json(), [part.lasting for part in self._chosen if part.lasting is not None]
+        said, lasting = self.decision.to_json(), [part.lasting for part in self.chosen if part.lasting is not None]
         if self.partitions is not None:
             brings = "saving" if any(part.saving for part in self.parts) else "credited"
             for figures, share in ((COST, self._share("cost")), (SAVING, self._share(brings))):
@@ -136,9 +136,10 @@ class Judgement:
 
     def _share(self, figure: str) -> float:
         """What the budget chose as a share of all parts, by one of their figures."""
-        chosen, whole = (sum(getattr(part, figure) for part in some) for some in (self._chosen, self.parts))
+        chosen, whole = (sum(getattr(part, figure) for part in some) for some in (self.chosen, self.parts))
         return chosen / whole if whole else 1.0
 
     @property
-    def _chosen(self) -> list[Part]:
+    def chosen(self) -> list[Part]:
+        """The parts that are to be done tonight: all of them, unless the budget chose some."""
         return [part for part in self.parts if self.partitions is None or part.key in self.partitions]
