@@ -73,6 +73,11 @@ class Recorder:
         self._user = str(spark.sparkContext.sparkUser())
         self._listener: _Listener | None = None
 
+    @property
+    def listening(self) -> bool:
+        """Whether it has begun to listen and was not stopped."""
+        return self._listener is not None
+
     def start(self) -> None:
         """Begin to listen; a second call does nothing."""
         from pyspark.java_gateway import ensure_callback_server_started
