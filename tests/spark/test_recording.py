@@ -114,6 +114,19 @@ def test_a_cell_that_is_run_again_goes_on_with_the_recording(spark: SparkSession
     again.recorder.stop()
 
 
+@pytest.mark.parametrize("name", ["x/../state", "my state", "a%20b", "./state"])
+def test_its_own_state_is_not_recorded_however_it_is_named(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    state, other = f"{tmp_path}/{name}", str(tmp_path / "state_of_the_art")
+    for path in (f"{state}/query_log", other):
+        spark.range(3).write.format("delta").save(path)
+    recording = zorder_pipeline.record(spark, state=state, spool=str(tmp_path / "spool"), every=None)
+    for path in (f"{state}/query_log", other):
+        spark.read.format("delta").load(path).where("id = 1").collect()
+    spark.read.parquet(f"{state}/query_log").where("id = 1").collect()
+    recording.recorder.stop()
+    assert recording.recorder.noted == 1
+
+
 def test_a_block_within_a_block_does_not_end_the_recording(spark: SparkSession, tmp_path: Path) -> None:
     state, spool = str(tmp_path / "state"), str(tmp_path / "spool")
     with zorder_pipeline.record(spark, state=state, spool=spool, every=None) as outer:

@@ -22,7 +22,7 @@ from zorder_pipeline.model.places import local_path
 from zorder_pipeline.pipeline.logs import ingest_into, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.recorder import Recorder
-from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to
+from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to, written_as
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import STATE_CONF, state_of
@@ -50,9 +50,8 @@ class Recording:
         self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
     ) -> None:
         self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
-        local = local_path(self.state)
-        whole = self.state if local is None else str(Path(local).absolute())
-        self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
+        self._places = _places(spark, self.state)
+        self.recorder = Recorder(spark, spool, (*self._places, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._missed: set[str] = set()
@@ -75,7 +74,7 @@ class Recording:
 
     def doubles(self, other: Recording) -> bool:
         """Whether executions would be in the state twice if another one ran beside it."""
-        if (self._session, self.state) != (other._session, other.state):
+        if (self._session, self._places) != (other._session, other._places):
             return False
         mine, theirs = ({*one.tables, *one.tables.values()} for one in (self, other))
         return not mine or not theirs or not mine.isdisjoint(theirs)
@@ -222,6 +221,18 @@ def _started(asked: Recording) -> Recording:
         asked.start()
         _begun.append(asked)
     return asked
+
+
+def _places(spark: SparkSession, state: str) -> tuple[str, ...]:
+    """How plans write the state's folder; as it was given where its filesystem cannot be reached."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if has_jvm(spark):
+        with contextlib.suppress(Py4JError, PySparkException):
+            return written_as(spark, state)
+    local = local_path(state)
+    return (state if local is None else str(Path(local).absolute()),)
 
 
 def _private(folder: Path) -> Path:
