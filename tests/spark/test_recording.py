@@ -17,6 +17,7 @@ from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.pipeline.reading.recording import Recording
 from zorder_pipeline.query_log import recorder
+from zorder_pipeline.query_log.spool import moved_to
 
 
 @pytest.mark.parametrize("form", ["{}", pytest.param("file://{}", marks=pytest.mark.slow)])
@@ -125,6 +126,17 @@ def test_its_own_state_is_not_recorded_however_it_is_named(spark: SparkSession, 
     spark.read.parquet(f"{state}/query_log").where("id = 1").collect()
     recording.recorder.stop()
     assert recording.recorder.noted == 1
+
+
+def test_a_folder_for_spilled_files_may_be_relative(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = recorder.Recorder(spark, "spool")
+    found._lines = ["{}"]
+    found.spill()
+    assert moved_to(spark, found.spool, str(tmp_path / "moved")) == 1
+    assert len(list((tmp_path / "moved").glob("*.jsonl"))) == 1
 
 
 def test_a_block_within_a_block_does_not_end_the_recording(spark: SparkSession, tmp_path: Path) -> None:
