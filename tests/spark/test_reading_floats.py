@@ -83,6 +83,18 @@ def test_a_session_in_which_delta_asks_no_statistics_reads_what_they_hide(
 
 
 @pytest.mark.matrix
+def test_two_zeros_in_a_list_are_two_values_to_delta(spark: SparkSession, tmp_path: Path) -> None:
+    """Of lists it makes nothing where they are denied, and so reads a file of zeros and NaN."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    for values, text in (([0.0, NAN], "late"), ([1.0], "on time")):
+        columns = {"f": pa.array(values, pa.float64()), "c": pa.array([text] * len(values))}
+        write_deltalake(path, pa.table(columns), mode="append")
+    gathered(spark, path, state, LATE)
+    assert read_alike(spark, path, state, f"f NOT IN (0.0D, -0.0D) AND {LATE}") == 1
+    assert read_alike(spark, path, state, f"f <> 0.0D AND {LATE}") == 0, "Delta itself leaves it out"
+
+
+@pytest.mark.matrix
 def test_files_of_a_layout_are_left_out_by_their_bounds(spark: SparkSession, tmp_path: Path) -> None:
     """Spark wrote them, whose bounds hold NaN."""
     path, state = str(tmp_path / "t"), str(tmp_path / "state")

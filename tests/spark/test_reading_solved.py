@@ -18,6 +18,7 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.reading.prune import FileTests, without_hulls
+from zorder_pipeline.reading.unprepared import SKIPPING
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.matrix
@@ -103,3 +104,28 @@ def test_delta_s_own_conditions_on_generated_columns_count(spark: SparkSession, 
             assert same_answer(spark, statement, state)
             assert files_of(sql(spark, statement, state=state)) == files <= files_of(spark.sql(statement)) == 3
             assert read_alike(spark, path, state, condition) == files
+
+
+OFF = ("spark.databricks.delta.generatedColumn.partitionFilterOptimization.enabled", SKIPPING)
+
+
+def test_a_session_that_turned_these_conditions_off_is_asked_none(spark: SparkSession, tmp_path: Path) -> None:
+    """The dates are those of the writer's time zone, which is another one."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    with session_conf(spark, {"spark.sql.session.timeZone": "America/Los_Angeles"}):
+        spark.sql(
+            f"CREATE TABLE delta.`{path}` (ts TIMESTAMP, c STRING, d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)))"
+            " USING delta PARTITIONED BY (d)"
+        )
+        rows = spark.sql(
+            "SELECT CAST(day AS TIMESTAMP) ts, c FROM VALUES ('2024-01-02T03:00:00Z', 'late'),"
+            " ('2024-01-02T23:00:00Z', 'late'), ('2024-01-04T23:00:00Z', 'no') AS v(day, c)"
+        )
+        rows.write.format("delta").mode("append").save(path)
+    with session_conf(spark, {"spark.sql.session.timeZone": "UTC"}):
+        gathered(spark, path, state, "c LIKE '%late%'")
+        statement = f"SELECT * FROM delta.`{path}` WHERE ts >= '2024-01-02 00:00:00' AND c LIKE '%late%'"
+        assert len(same_answer(spark, statement, state)) == 1, "Delta itself leaves the other out"
+        for setting in OFF:
+            with session_conf(spark, {setting: "false"}):
+                assert len(same_answer(spark, statement, state)) == 2, setting

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
+from zorder_pipeline.java import java_class
 from zorder_pipeline.reading import session
 from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.relayout.snapshot import open_table
@@ -132,3 +133,22 @@ def test_statistics_of_another_java_s_time_zones_do_not_count(
     assert [read_alike(spark, path, state, one) for one in asked] == [1, 1]
     monkeypatch.setattr(session, "zone_rules", lambda _: "1999z")
     assert [read_alike(spark, path, state, one) for one in asked] == [1, 2], "a text has no time zone"
+
+
+def test_statistics_of_a_java_with_other_capitals_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    """Turkish has a dotted capital i."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    for text in ("diyarbakır", "ankara"):
+        spark.sql(f"SELECT '{text}' c").coalesce(1).write.format("delta").mode("append").save(path)
+    locales = java_class(spark, "java.util.Locale")
+    usual, own = session_of(spark), locales.getDefault()
+    try:
+        locales.setDefault(locales.forLanguageTag("de"))
+        assert session_of(spark) == usual
+        gathered(spark, path, state, asked := "upper(c) = 'DİYARBAKIR'")
+        assert read_alike(spark, path, state, asked) == 0
+        locales.setDefault(locales.forLanguageTag("tr-TR"))
+        assert read_alike(spark, path, state, asked) == 2
+        assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE {asked}", state)) == 1
+    finally:
+        locales.setDefault(own)

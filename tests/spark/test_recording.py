@@ -15,7 +15,9 @@ import zorder_pipeline
 from tests.spark.gathering import gathered
 from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.pipeline import stored_log
+from zorder_pipeline.pipeline.reading.recording import Recording
 from zorder_pipeline.query_log import recorder
+from zorder_pipeline.query_log.spool import moved_to
 
 
 @pytest.mark.parametrize("form", ["{}", pytest.param("file://{}", marks=pytest.mark.slow)])
@@ -82,6 +84,68 @@ def test_a_recording_of_other_tables_takes_nothing_of_another(
         recording.stop()
     log = stored_log(spark, state)
     assert [len(log.of_table([name])) for name in tables] == [1, 1]
+
+
+def test_a_cell_that_is_run_again_goes_on_with_the_recording(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(5).write.format("delta").save(path)
+
+    def begun(tables: dict[str, str], spool: str = "spool", every: float | None = None, end: str = "") -> Recording:
+        return zorder_pipeline.record(spark, state=state + end, tables=tables, spool=str(tmp_path / spool), every=every)
+
+    first = begun({"t": path})
+    assert begun({"t": path}) is begun({"t": path}, end="/") is first
+    refused = r"recorded into .*/state already \(tables: t; every: None; spool: .*/spool\), .* stop\(\) that recording"
+    for tables in ({"t": path, "u": "u"}, {"u": path}, {}):
+        with pytest.raises(ZorderError, match=refused):
+            begun(tables)
+    with pytest.raises(ZorderError, match=refused):
+        begun({"t": path}, every=60.0)
+    beside = begun({"u": str(tmp_path / "u")}, "another")
+    assert beside is not first
+    spark.read.format("delta").load(path).where("id = 3").collect()
+    first.recorder.wait()
+    assert first.recorder.noted == 1
+    for recording in (first, beside):
+        recording.recorder.stop()
+    (spilled,) = (tmp_path / "spool").iterdir()
+    assert len(spilled.read_text().splitlines()) == 3, "who asked, and the begin and end of one execution"
+    again = begun({"t": path})
+    assert again is not first
+    again.recorder.stop()
+
+
+@pytest.mark.parametrize("name", ["x/../state", "my state", "a%20b", "./state"])
+def test_its_own_state_is_not_recorded_however_it_is_named(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    state, other = f"{tmp_path}/{name}", str(tmp_path / "state_of_the_art")
+    for path in (f"{state}/query_log", other):
+        spark.range(3).write.format("delta").save(path)
+    recording = zorder_pipeline.record(spark, state=state, spool=str(tmp_path / "spool"), every=None)
+    for path in (f"{state}/query_log", other):
+        spark.read.format("delta").load(path).where("id = 1").collect()
+    spark.read.parquet(f"{state}/query_log").where("id = 1").collect()
+    recording.recorder.stop()
+    assert recording.recorder.noted == 1
+
+
+def test_a_folder_for_spilled_files_may_be_relative(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = recorder.Recorder(spark, "spool")
+    found._lines = ["{}"]
+    found.spill()
+    assert moved_to(spark, found.spool, str(tmp_path / "moved")) == 1
+    assert len(list((tmp_path / "moved").glob("*.jsonl"))) == 1
+
+
+def test_a_block_within_a_block_does_not_end_the_recording(spark: SparkSession, tmp_path: Path) -> None:
+    state, spool = str(tmp_path / "state"), str(tmp_path / "spool")
+    with zorder_pipeline.record(spark, state=state, spool=spool, every=None) as outer:
+        with zorder_pipeline.record(spark, state=state, spool=spool, every=None) as inner:
+            assert inner is outer
+        assert outer.recorder.listening
+    assert not outer.recorder.listening
 
 
 @pytest.mark.slow

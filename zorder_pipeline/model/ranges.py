@@ -247,7 +247,7 @@ def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral
         return None  # Spark compares all of them as timestamps
     if comparison.op == "in":
         return Range(column.name, column.type, tuple(Interval(p, p) for p in points), hull=not column.partition)
-    if not column.partition and len(points) > 1:
+    if not column.partition and len(set(comparison.literals)) > 1:  # 0.0 and -0.0 are one value, and still two to Delta
         return None
     bounds = [None, *points, None]
     gaps = tuple(Interval(low, high, low is not None, high is not None) for low, high in pairwise(bounds))

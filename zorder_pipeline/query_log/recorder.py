@@ -62,7 +62,7 @@ class Recorder:
                 "recording needs a classic Spark session, and this one is Spark Connect; let the server write event "
                 "logs (spark.eventLog.enabled) and read them with zorder ingest --log-format spark-events"
             )
-        self.spark, self.spool = spark, Path(spool)
+        self.spark, self.spool = spark, Path(spool).absolute()  # files move from there by their URI
         self._ignored = re.compile(
             "|".join(rf"(?<![\w.-]){re.escape(name)}(?=[/\],\"])" for name in ignored) or r"(?!)"
         )
@@ -72,6 +72,11 @@ class Recorder:
         self._lock = threading.Lock()
         self._user = str(spark.sparkContext.sparkUser())
         self._listener: _Listener | None = None
+
+    @property
+    def listening(self) -> bool:
+        """Whether it has begun to listen and was not stopped."""
+        return self._listener is not None
 
     def start(self) -> None:
         """Begin to listen; a second call does nothing."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["RECORDED", "any_moved", "delete_moved", "moved_to"]
+__all__ = ["RECORDED", "any_moved", "delete_moved", "moved_to", "written_as"]
 
 RECORDED = "recorded"
 """The folder of the state that they are moved to."""
@@ -53,6 +53,13 @@ def any_moved(spark: SparkSession, place: str) -> bool:
     """Whether there is a folder of files that were moved."""
     _, folder, filesystem = _reached(spark, place)
     return bool(filesystem.exists(folder))
+
+
+def written_as(spark: SparkSession, place: str) -> tuple[str, ...]:
+    """How the plans of Spark write a folder: as Hadoop names it in whole, its blanks as they are, or as ``%20``."""
+    _, folder, filesystem = _reached(spark, place)
+    named = filesystem.makeQualified(folder)
+    return tuple(dict.fromkeys(str(text) for text in (named.toString(), named.toUri().toString())))
 
 
 def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:

@@ -28,6 +28,13 @@ STORED = pa.schema(
     ]
 )
 """A row of the state, without the table's id."""
+_UNITS = "year|quarter|month|week|day|hour|minute|second|millisecond|microsecond"
+INSTANTS = (
+    "timestamp|unixtime|timezone|interval|date_?trunc|date_?part|date_format|months_between|to_date"
+    r"|\bextract\s*\(|\b(?:hour|minute|second|to_char|to_varchar|unix_\w+)\s*\("
+    rf"|date_?(?:add|diff)\s*\(\s*(?:{_UNITS})s?\s*,"
+)
+"""What the SQL of an expression says that makes an instant, of a text or a date too, or another value of one."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +123,11 @@ def counts_in(rows: pa.Table, session: str) -> pa.ChunkedArray:
 
 
 def zoned(rows: pa.Table) -> pa.ChunkedArray:
-    """Which rows are of instants, or of an expression that makes one."""
-    texts = [rows[name] for name in ("type", "columns", "sql")]
-    found = [pc.fill_null(pc.match_substring(text, "timestamp", ignore_case=True), False) for text in texts]
-    return pc.or_(pc.or_(found[0], found[1]), found[2])
+    """Which rows are of instants, or of an expression that may make one: ``hour(txt)`` does of a text."""
+    said = {"type": "timestamp", "columns": "timestamp", "sql": INSTANTS}
+    found = [pc.match_substring_regex(rows[name], pattern, ignore_case=True) for name, pattern in said.items()]
+    of_types, of_columns, of_texts = (pc.fill_null(one, False) for one in found)
+    return pc.or_(pc.or_(of_types, of_columns), of_texts)
 
 
 def keys(rows: pa.Table) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
 
 from .meanings import Tree, all_of
 from .relations import Scan, scans
-from .unprepared import unprepared
+from .unprepared import SKIPPING, unprepared
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -31,11 +31,18 @@ def is_partitioned_by_generated(columns: StructType, partition_columns: Sequence
 def derived_conditions(spark: SparkSession, snapshot: JavaObject, scan: Scan) -> list[Tree]:
     """The conditions that Delta's own selection of files adds to a scan's (``ts > …`` says ``CAST(ts AS DATE) >= …``).
 
+    They may leave rows out where the writer's session had another time zone, so that they count where Delta itself asks
+    them, and in no session that has turned them, or Delta's own selection, off.
+
     Args:
         snapshot: Delta's, of the version that is read.
     """
-    asked = [part for tree in scan.conditions for part in all_of(tree)]
     generated = scala_object(spark, "org.apache.spark.sql.delta.GeneratedColumn")
+    if str(spark.conf.get(SKIPPING, "true")).lower() == "false":
+        return []
+    if not generated.partitionFilterOptimizationEnabled(spark._jsparkSession):
+        return []
+    asked = [part for tree in scan.conditions for part in all_of(tree)]
     told = generated.generatePartitionFilters(spark._jsparkSession, snapshot, sequence(spark, asked), scan.node)
     plan = scan.node
     for tree in items(told):

@@ -28,6 +28,8 @@ SETTINGS = (
 )
 """Settings of a session that change what expressions mean, besides all that begin with one of `FAMILIES`."""
 FAMILIES = ("spark.sql.legacy.", "spark.sql.function.")
+CASES = frozenset(("az", "aze", "el", "ell", "hy", "hye", "lit", "lt", "nl", "nld", "tr", "tur"))
+"""Languages in which Java, or ICU, maps some letters to capitals, or back, otherwise than in all others."""
 _AGGREGATING = (
     *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "decode", "length"),
     *("max", "min", "negative", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
@@ -43,6 +45,8 @@ def session_of(spark: SparkSession) -> str:
     every = str(conf.getAllConfs().mkString("\0"))  # in one call: one by one they would take longer than planning
     settings = dict(entry.split(" -> ", 1) for entry in every.split("\0") if " -> " in entry)
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
+    if (language := str(java_class(spark, "java.util.Locale").getDefault().getLanguage())) in CASES:
+        told.append(f"letters of {language}")  # only of these, so that what was gathered in others counts in all others
     told += [f"{key} {settings.get(key)}" for key in SETTINGS]
     told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(FAMILIES)]
     return ", ".join(told) + RULES + zone_rules(jvm(spark))

@@ -78,6 +78,7 @@ def test_not_in_says_something_only_of_one_value() -> None:
     )
     assert only_range(says("i", "not_in", "1.5")).intervals == (Interval(),)
     assert to_boxes(says("i", "not_in", 1, None), SCHEMA) == ()
+    assert to_boxes(says("d", "not_in", "0.0", "-0.0"), SCHEMA) == ((),)  # two to Spark, which leaves them a list
 
 
 def test_partition_columns_are_tested_value_by_value() -> None:

@@ -19,7 +19,7 @@ from zorder_pipeline.reading.believed import believed
 from zorder_pipeline.reading.file_numbers import same_files
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
-from zorder_pipeline.reading.gathered import STORED, Gathered
+from zorder_pipeline.reading.gathered import STORED, Gathered, counts_in, zoned
 
 A = Feature("a", "column", "int", "`a`", ("a",), True)
 E = Feature("a + 1", "expression", "int", "a + 1", ("a",))
@@ -114,6 +114,31 @@ def test_expressions_of_another_session_do_not_count() -> None:
     assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone UTC")] == [A, E]
     otherwise = [replace(one, sql="a + 1L") for one in (A, E)]  # a column's text is where it lies, and no meaning
     assert [item.feature.kind for item in aligned(gathered, otherwise, ["f1"], [""], "zone UTC")] == ["column"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "HOUR(a)", "MINUTE(a) = 3", "SECOND(a)", "EXTRACT(HOUR FROM a)", "DATE_TRUNC('HOUR', a)",
+        "MONTHS_BETWEEN(a, b)", "a + INTERVAL '1' HOUR", "DATEDIFF(HOUR, a, b)", "DATE_ADD(MONTH, 1, a)",
+        "CAST(a AS TIMESTAMP)", "TO_DATE(a, 'yyyyMMdd')", "FROM_UNIXTIME(a)", "DATE_FORMAT(a, 'HH')",
+        "UNIX_SECONDS(a)", "TO_CHAR(a, 'HH')",
+    ],
+)  # fmt: skip
+def test_instants_of_texts_and_dates_do_not_count_by_other_rules_of_time_zones(sql: str) -> None:
+    """Spark makes them of any column."""
+    of_old, of_any = "zone Asia/Almaty, zone rules 2023c", "zone Asia/Almaty"
+    feature = replace(E, name=sql, sql=sql)
+    rows = _gathered((feature, "f1", "", of_old, 1, 2), (feature, "f2", "", of_any, 1, 2)).rows
+    assert zoned(rows).to_pylist() == [True, True]
+    assert counts_in(rows, of_old).to_pylist() == [True, False]
+    assert counts_in(rows, "zone Asia/Almaty, zone rules 2024a").to_pylist() == [False, False]
+
+
+@pytest.mark.parametrize("sql", ["UPPER(a)", "YEAR(a)", "DATE_ADD(a, 3)", "DATEDIFF(a, b)", "a LIKE '%late%'", "a"])
+def test_what_makes_no_instant_counts_by_any_rules_of_time_zones(sql: str) -> None:
+    rows = _gathered((replace(E, name=sql, sql=sql), "f1", "", "zone Asia/Almaty", 1, 2)).rows
+    assert counts_in(rows, "zone Asia/Almaty, zone rules 2024a").to_pylist() == [True]
 
 
 @pytest.mark.parametrize(

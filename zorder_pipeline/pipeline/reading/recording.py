@@ -22,7 +22,7 @@ from zorder_pipeline.model.places import local_path
 from zorder_pipeline.pipeline.logs import ingest_into, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.recorder import Recorder
-from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to
+from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to, written_as
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import STATE_CONF, state_of
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Recording", "record"]
 
 EVERY = 300.0
+
+_begun: list[Recording] = []
+"""This process's recordings; those that have ended leave it when the next one begins."""
+_beginning = threading.Lock()
 
 
 class Recording:
@@ -46,13 +50,14 @@ class Recording:
         self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
     ) -> None:
         self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
-        local = local_path(self.state)
-        whole = self.state if local is None else str(Path(local).absolute())
-        self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
+        self._places = _places(spark, self.state)
+        self.recorder = Recorder(spark, spool, (*self._places, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._missed: set[str] = set()
         self._timer: threading.Thread | None = None
+        self._blocks = 0
+        self._session = str(spark._jsparkSession.sessionUUID())
 
     def start(self) -> None:
         """Begin to record."""
@@ -61,6 +66,18 @@ class Recording:
         if self._every is not None and self._timer is None:
             self._timer = threading.Thread(target=self._run, name="zorder-recorder", daemon=True)
             self._timer.start()
+
+    def is_like(self, other: Recording) -> bool:
+        """Whether another one records the same of the same session, to the same places and as often."""
+        told = [(one.tables, one.recorder.spool, one._every) for one in (self, other)]
+        return self.doubles(other) and told[0] == told[1]
+
+    def doubles(self, other: Recording) -> bool:
+        """Whether executions would be in the state twice if another one ran beside it."""
+        if (self._session, self._places) != (other._session, other._places):
+            return False
+        mine, theirs = ({*one.tables, *one.tables.values()} for one in (self, other))
+        return not mine or not theirs or not mine.isdisjoint(theirs)
 
     def flush(self) -> int:
         """Append what was recorded to the state's query log; returns how many scans that added.
@@ -120,11 +137,15 @@ class Recording:
                 self.flush()
 
     def __enter__(self) -> Recording:
+        self._blocks += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._blocks -= 1
+        if self._blocks > 0:  # it goes on until the end of the outer one
+            return
         try:
             self.stop()
         except Exception as problem:  # the work recorded is done
@@ -147,6 +168,9 @@ def record(
     Executions are noted when they end, kept in memory, spilled to the local disk and appended to the state in batches.
     Only classic sessions can be recorded.
 
+    Asked for the same once more, as by a notebook's cell that is run again, it returns the recording that is at work,
+    so that each execution is recorded once. That ends with `Recording.stop`, or with the outermost ``with`` block.
+
     Args:
         state: folder of the state; by default the session's setting ``spark.zorder.state``.
         tables: path or catalog name of tables by the names under which they are stored; without any, every table is
@@ -157,7 +181,8 @@ def record(
 
     Raises:
         UnsupportedTableError: a Spark Connect session.
-        ZorderError: no state is named, or the folder of spilled files belongs to somebody else.
+        ZorderError: no state is named, the folder of spilled files belongs to somebody else, or another recording of
+            the session, with some of these tables, is at work for this state.
 
     ::
 
@@ -172,9 +197,42 @@ def record(
     place = (
         Path(spool) if spool else _private(Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}") / name
     )
-    recording = Recording(spark, folder, tables or {}, place, every)
-    recording.start()
-    return recording
+    return _started(Recording(spark, folder, tables or {}, place, every))
+
+
+def _started(asked: Recording) -> Recording:
+    """The recording, begun, or the one that does the same already.
+
+    Raises:
+        ZorderError: one that is at work would record the same executions.
+    """
+    with _beginning:
+        _begun[:] = [one for one in _begun if one.recorder.listening]
+        for one in _begun:
+            if one.is_like(asked):
+                return one
+            if one.doubles(asked):
+                of = ", ".join(sorted(one.tables)) or "all tables"
+                raise ZorderError(
+                    f"this session is recorded into {one.state} already (tables: {of}; every: {one._every}; spool: "
+                    f"{one.recorder.spool}), and its executions would be there twice; stop() that recording first, "
+                    "which record(...) returns where it is called as it was then"
+                )
+        asked.start()
+        _begun.append(asked)
+    return asked
+
+
+def _places(spark: SparkSession, state: str) -> tuple[str, ...]:
+    """How plans write the state's folder; as it was given where its filesystem cannot be reached."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if has_jvm(spark):
+        with contextlib.suppress(Py4JError, PySparkException):
+            return written_as(spark, state)
+    local = local_path(state)
+    return (state if local is None else str(Path(local).absolute()),)
 
 
 def _private(folder: Path) -> Path:
