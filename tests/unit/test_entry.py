@@ -120,6 +120,24 @@ def test_a_closed_stream_is_no_reason_to_fail(closed: str, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("text", "live"),
+    [
+        ("trial 20 of 600: training queries read 20.00% of the rows", True),
+        ("growing tree: 12 of about 500 files cut", True),
+        ("comparing with qd-tree, layout 14 of 15", True),
+        ("committed version 5", False),
+    ],
+)
+def test_lines_that_tell_how_far_a_search_is_overwrite_each_other(
+    text: str, live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(common, "err", Notices(file=terminal, force_terminal=True))
+    common.Progress()(text)
+    assert terminal.getvalue().endswith("\r" if live else "\n")
+
+
 def test_progress_that_nobody_reads_stops_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """A relayout tells that it committed before it writes that down."""
 

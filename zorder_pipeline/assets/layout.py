@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import seldom
 from zorder_pipeline.model.wording import counted, queries_a_day
 
 from .budget import BEFORE
@@ -80,7 +81,14 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
                 earlier = _earlier(context, shelf)
                 plan, learned = pipeline.learn_tonight(
-                    zorder_spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
+                    zorder_spark.session,
+                    found,
+                    shelf.config.state,
+                    settings,
+                    progress,
+                    earlier,
+                    gate_settings(table),
+                    seldom(shelf.saying(context)),
                 )
                 facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)

@@ -58,6 +58,8 @@ Payload = dict[str, Any]
 
 LOG_OPTIONS = {"log_format": "--log-format", "dialect": "--dialect", "zone": "--time-zone"}
 """How a log is read."""
+LIVE = ("trial ", "growing ", "comparing with ")
+"""How lines begin that tell how far a search is."""
 DIALECTS = click.Choice(get_args(Dialect))
 
 
@@ -80,8 +82,8 @@ class Progress:
         self.started = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        """Print ``text``; on a terminal a trial's line is overwritten by the next line, wherever there is one."""
-        live = err.is_terminal and text.startswith("trial ")
+        """Print ``text``; on a terminal a line of `LIVE` is overwritten by the next line, wherever there is one."""
+        live = err.is_terminal and text.startswith(LIVE)
         if err.is_terminal:
             err.control(Control((ControlType.ERASE_IN_LINE, 2)))
         line = Text.assemble((f"{time.monotonic() - self.started:6.1f}s", "dim"), f" {text}")

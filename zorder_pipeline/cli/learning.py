@@ -62,7 +62,11 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=TRIALS, show_default=True, help="Layouts to evaluate.")
-@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Time budget of the search.")
+@click.option(
+    "--seconds",
+    type=FiniteRange(0, min_open=True),
+    help="Time budget of learning: search, trees and baselines, but not the analysis and the proof.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option(
     "--sampler",

@@ -74,7 +74,8 @@ class SearchConfig(Model):
     max_features: Positive = 16
     """Columns the search may use, the most useful ones."""
     seconds: Annotated[float, Field(gt=0)] | None = None
-    """Time budget of the search in seconds; null means none."""
+    """Time budget in seconds of the search, its trees and its baselines, which is exceeded by a second or two or, with
+    large samples, more; null means none."""
     sampler: Sampler = "moves"
     """What proposes layouts: moves on the bits alone, or for half of the trials an Optuna sampler."""
     cost: Cost = "rows"

@@ -11,6 +11,7 @@ import optuna
 
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 
+from .deadline import NEVER, Deadline
 from .draft import AnyDraft, Draft, SampledTable, useful
 from .encoding import FINE_BITS
 from .grow import grow_by_predicates
@@ -38,7 +39,8 @@ class Training:
         estimator: tells what the training queries read of the sample under a layout.
         queries: boxes per training query.
         weights: weight of each, shape (queries,).
-        settings: budget of those that search.
+        settings: trials of those that search.
+        deadline: when these give up, whatever they have found: what they make then is of no use.
     """
 
     table: SampledTable
@@ -46,6 +48,7 @@ class Training:
     queries: Sequence[Boxes]
     weights: npt.NDArray[np.float64]
     settings: SearchSettings
+    deadline: Deadline = NEVER
 
     @property
     def filtered(self) -> npt.NDArray[np.float64]:
@@ -149,18 +152,21 @@ def seed_method(training: Training) -> Draft:
         study.tell(trial, cost)
         if best is None or cost < best[0]:
             best = (cost, draft)
+        if training.deadline.over:
+            break
     assert best is not None
     return best[1]
 
 
 def qd_tree(training: Training) -> AnyDraft:
     """A greedy tree of the queries' own predicates, see `grow_by_predicates`."""
-    return grow_by_predicates(training.table, training.estimator, training.weights, training.queries)
+    return grow_by_predicates(training.table, training.estimator, training.weights, training.queries, training.deadline)
 
 
 def piecewise(training: Training) -> AnyDraft:
     """A BMTree-style curve that interleaves differently in every region, see `piecewise_curve`."""
-    return piecewise_curve(training.table.fine, training.estimator, training.weights, training.table.rows_per_file)
+    table = training.table
+    return piecewise_curve(table.fine, training.estimator, training.weights, table.rows_per_file, training.deadline)
 
 
 BASELINES: tuple[Baseline, ...] = (

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from .deadline import NEVER, Deadline
 from .draft import AnyDraft, Draft, SampledTable
 from .encoding import FINE_BITS
 from .grow import Grower
@@ -47,6 +48,7 @@ def deepened(
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
     grower: Grower | None = None,
+    deadline: Deadline = NEVER,
 ) -> tuple[AnyDraft, int]:
     """The layout with spare bits, and how many; as it was where there is nothing to say by what to go on.
 
@@ -58,20 +60,26 @@ def deepened(
         estimator: of the training queries.
         weights: weight of each query, shape (queries,), positive.
         grower: of a tree; None for another one, which gets no further cuts.
+        deadline: when to stop: bits found until then are kept, a tree stays as it was.
     """
     before = float(weights @ table.rows_read(draft, estimator))
     deeper, telling = draft, 0
     if isinstance(draft, TreeDraft):
-        deeper = _cut_further(draft, table, grower) if grower is not None else draft
+        deeper = _cut_further(draft, table, grower, deadline) if grower is not None else draft
     elif draft.curve != "hilbert":
-        deeper, telling = _gone_on(draft, table, estimator, weights, before)
+        deeper, telling = _gone_on(draft, table, estimator, weights, before, deadline)
     if deeper is draft or float(weights @ table.rows_read(deeper, estimator)) > WORSE * before:
         return draft, 0
     return deeper, len(deeper.order) - telling if isinstance(deeper, Draft) else 0
 
 
 def _gone_on(
-    draft: Draft, table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], before: float
+    draft: Draft,
+    table: SampledTable,
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    before: float,
+    deadline: Deadline,
 ) -> tuple[Draft, int]:
     """The order with other last bits, and how many of its bits tell files apart."""
 
@@ -86,7 +94,7 @@ def _gone_on(
     features = [*own, *others[: max(0, MOST_FEATURES - len(own))]]
     limits = {i: min(table.encodings[i].useful_bits, FINE_BITS) for i in features}
     order, files = telling, table.files
-    while len(order) < most:
+    while len(order) < most and not deadline.over:
         while files < 1 << (len(order) + 1):
             files *= 2
         finer = replace(table, rows_per_file=table.rows / files)
@@ -98,8 +106,11 @@ def _gone_on(
     return (replace(draft, order=order), len(telling)) if len(order) >= len(draft.order) else (draft, 0)
 
 
-def _cut_further(draft: TreeDraft, table: SampledTable, grower: Grower) -> TreeDraft:
+def _cut_further(draft: TreeDraft, table: SampledTable, grower: Grower, deadline: Deadline) -> TreeDraft:
     inner = min(
         INNER_BITS, MOST_CUTS - key_bits(table.files), int(math.log2(max(1.0, table.rows_per_file / CELL_ROWS)))
     )
-    return grower.tree(inner) if draft.inside.any() and inner > grower.settings.inner else draft
+    if not draft.inside.any() or inner <= grower.settings.inner or draft.hurried or deadline.over:
+        return draft
+    deeper = grower.tree(inner, deadline)
+    return draft if deeper.hurried else deeper

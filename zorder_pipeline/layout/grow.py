@@ -17,7 +17,7 @@ unevenly, are read up to a third less so; of even ones nothing is gained.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.cut_tree import LEAF
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.values import Value
 
+from .deadline import NEVER, Deadline
 from .draft import SampledTable
 from .encoding import Encoding
-from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, Growth, grown
+from .grow_kernel import CUT, FEATURE, FILES_CUT, HIGH, HURRIED, LOW, RANK, STOP, Growth, grown
 from .rows_asked import RowsAsked, asked_of
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
@@ -51,6 +53,8 @@ MOST_PARTITIONS = 32
 """Partitions of a table that a tree is grown for at most, those from which most is read."""
 LEAST_FILES = 1.5
 """Files' worth of rows below which a partition is one file, where no cut saves anything."""
+TOLD = 2.0
+"""Seconds after which a tree that grows tells how far it is."""
 
 Codes = npt.NDArray[np.int64]
 
@@ -96,15 +100,22 @@ class Grower:
     weights: npt.NDArray[np.float64]
     settings: GrowSettings
 
-    def tree(self, inner: int | None = None) -> TreeDraft:
-        """The tree, with so many levels of cuts inside a file instead of the settings'."""
+    def tree(self, inner: int | None = None, deadline: Deadline = NEVER, say: Progress = silent) -> TreeDraft:
+        """The tree, with so many levels of cuts inside a file instead of the settings'.
+
+        Args:
+            deadline: when to stop, see `grow_tree`.
+            say: told now and then how many files were cut.
+        """
         settings = self.settings if inner is None else replace(self.settings, inner=inner)
         table, estimator, weights = self.table, self.estimator, self.weights
-        whole = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings)
-        if table.partition is None:
+        two = table.partition is not None
+        until = deadline.part(0.5) if two else deadline
+        whole = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings, None, until, say)
+        if not two:
             return whole
         # the other one is told nothing of partitions that were left out
-        own = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings, table.partition)
+        own = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings, table.partition, deadline, say)
         return min((own, whole), key=lambda tree: float(weights @ table.rows_read(tree, estimator)))
 
 
@@ -115,23 +126,34 @@ def grow_tree(
     rows_per_file: float,
     settings: GrowSettings | None = None,
     partition: npt.NDArray[np.int32] | None = None,
+    deadline: Deadline = NEVER,
+    say: Progress = silent,
 ) -> TreeDraft:
     """The greedy tree for the estimator's queries.
+
+    When the deadline comes no more cuts are looked for: the nodes that are left are cut in the middle, by the columns
+    that helped most above, until leaves are files (`TreeDraft.hurried`). That takes about as long as a few sorts of the
+    sample.
 
     Args:
         fine: fine codes of the estimator's sample, shape (features, rows).
         weights: weight of each query, shape (queries,).
         rows_per_file: sample rows that make a file.
         partition: table partition of each row, shape (rows,); None for a single one.
+        say: told every `TOLD` seconds how many files were cut.
     """
     chosen = settings or GrowSettings()
     ground = _ground(fine, estimator, weights, rows_per_file, partition)
     least = max(1, int(chosen.sizes[0] * ground.rows_per_file)) if chosen.sizes else 0
-    return _grown(ground, weights, chosen, least, chosen.sizes[1] if chosen.sizes else 0.0)
+    return _grown(ground, weights, chosen, least, chosen.sizes[1] if chosen.sizes else 0.0, deadline, say)
 
 
 def grow_by_predicates(
-    table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], queries: Sequence[Boxes]
+    table: SampledTable,
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    queries: Sequence[Boxes],
+    deadline: Deadline = NEVER,
 ) -> TreeDraft:
     """The qd-tree as published: cuts only where the training queries' predicates begin and end, every leaf a file.
 
@@ -142,6 +164,7 @@ def grow_by_predicates(
         estimator: of the table's sample and the queries.
         weights: weight of each query, shape (queries,).
         queries: the estimator's queries as boxes.
+        deadline: when to stop; what is returned then is of no use.
     """
     settings = GrowSettings(quantiles=0, prior=0.0, inner=0, literals=tuple(range_ends(queries, table.encodings)))
     ground = _ground(table.fine, estimator, weights, table.rows_per_file, table.partition)
@@ -151,7 +174,9 @@ def grow_by_predicates(
     best: TreeDraft | None = None
     while best is None or high - low > max(1, high // 16):
         least = high if best is None else (low + high) // 2
-        tree = replace(_grown(ground, weights, settings, least), leaves_are_files=True)
+        tree = replace(_grown(ground, weights, settings, least, deadline=deadline), leaves_are_files=True)
+        if deadline.over:
+            return tree
         if len(tree.feature) == 1 or table.blocks(tree)[1] <= files:
             best, high = tree, least
         elif best is None:
@@ -213,7 +238,13 @@ def _asked(estimator: Estimator, weights: npt.NDArray[np.float64], partition: np
 
 
 def _grown(
-    ground: _Ground, weights: npt.NDArray[np.float64], settings: GrowSettings, least: int, largest: float = 0.0
+    ground: _Ground,
+    weights: npt.NDArray[np.float64],
+    settings: GrowSettings,
+    least: int,
+    largest: float = 0.0,
+    deadline: Deadline = NEVER,
+    say: Progress = silent,
 ) -> TreeDraft:
     nothing = np.zeros(0, dtype=np.int64)
     literals = settings.literals or (nothing,) * len(ground.fine)
@@ -232,11 +263,19 @@ def _grown(
     )
     # not in the main thread: numba runs Python to hand its arrays over, and a signal that comes meanwhile is handled
     # there, and ends as a SystemError or as nothing at all
+    watch = np.zeros(3, dtype=np.int64)
     with ThreadPoolExecutor(1) as apart:
         asked = _asked(ground.estimator, weights, ground.partition)
-        nodes, inside, rows = apart.submit(grown, ground.fine, asked, how).result()
+        growing = apart.submit(grown, ground.fine, asked, how, watch)
+        try:
+            while not wait([growing], min(TOLD, deadline.left) if not watch[STOP] else TOLD).done:
+                watch[STOP] = deadline.over
+                say(f"{watch[FILES_CUT]:,} of about {ground.fine.shape[1] / ground.rows_per_file:,.0f} files cut")
+        finally:
+            watch[STOP] = 1  # also of one that nobody waits for any more
+        nodes, inside, rows = growing.result()
     feature, cut, low, high, rank = (nodes[row] for row in (FEATURE, CUT, LOW, HIGH, RANK))
-    draft = TreeDraft(feature, cut, low, high, rank, inside)
+    draft = TreeDraft(feature, cut, low, high, rank, inside, hurried=bool(watch[HURRIED]))
     return replace(draft, size=_file_sizes(draft, rows / ground.rows_per_file, largest)) if largest else draft
 
 

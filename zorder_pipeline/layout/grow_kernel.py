@@ -19,7 +19,7 @@ from .partition_counts import counts_of, follows, numbered, typical_number, typi
 from .rows_asked import by_partition, hits_of, weight
 from .tree import MAX_DEPTH
 
-__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "Growth", "grown"]
+__all__ = ["CUT", "FEATURE", "FILES_CUT", "HIGH", "HURRIED", "LOW", "RANK", "STOP", "Growth", "grown"]
 
 FEATURE, CUT, LOW, HIGH, RANK, BEGIN, END, FILES = range(8)
 """Rows of the array of nodes: as in `zorder_pipeline.layout.tree.TreeDraft`, then the range of the node's rows in the
@@ -28,6 +28,9 @@ LEAST_GAIN = 1e-4
 """Share of the rows read that a cut inside a file must save."""
 TOO_LARGE = 1e12
 """So much more than anything saved counts that a leaf has more rows than any file should."""
+STOP, FILES_CUT, HURRIED = range(3)
+"""What the compiled part and who waits for it tell each other meanwhile, in an array of `numpy.int64`: that time is up,
+how many files have been cut so far, and that some cuts were not looked for."""
 
 
 class Growth(NamedTuple):
@@ -59,16 +62,20 @@ class Growth(NamedTuple):
 
 
 @kernel
-def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compiled
+def grown(fine: Any, asked: Any, how: Any, watch: Any) -> Any:  # pragma: no cover - compiled
     """Nodes, whether each lies inside one file, and how many rows each leaf has in the partition of a typical one.
 
     A node has as many files as the table partition of its typical row makes of it. Where columns have nothing to do
     with the partitions, every node has rows of all of them; a cut by a column that follows them leaves fewer.
 
+    It grows level by level, and within files last, so that one that is stopped has looked for the cuts that matter
+    most. What is left then is cut in the middle, see `_in_the_middle`: its leaves are files all the same.
+
     Args:
         fine: fine codes, shape (features, rows).
         asked: `RowsAsked`; what is read is counted by its partitions.
         how: `Growth`.
+        watch: see `STOP`, shape (3,).
     """
     features, n = fine.shape
     perm, partition = np.arange(n), asked.partition
@@ -82,15 +89,19 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
     matching = [np.arange(len(asked.box_query))]
     nodes[END, 0], nodes[FILES, 0] = n, _files_of(perm, partition, rows_per_file)
     count: Any = np.int64(1)
-    stack = [0]
+    leaves = [0]
     if how.largest > 0:
-        count = _best_first(fine, asked, how, nodes, expected, perm, matching)
-        stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
+        count = _best_first(fine, asked, how, nodes, expected, perm, matching, watch)
+        leaves = [node for node in range(count) if nodes[FEATURE, node] < 0]
         nodes[FILES, :count] = 1
         nothing: Any = np.int64(0)
         how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), nothing)
-    while len(stack) > 0:
-        node = stack.pop()
+        for node in leaves if watch[HURRIED] else leaves[:0]:
+            nodes[FILES, node] = _files_of(perm[nodes[BEGIN, node] : nodes[END, node]], partition, rows_per_file)
+    first, above, within, done = count, leaves.copy(), [0][:0], 0
+    while done < len(above) + len(within):
+        node = above[done] if done < len(above) else within[done - len(above)]
+        done += 1
         rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
         files, typical[node] = nodes[FILES, node], typical_rows(counts_of(rows, partition))
         one_file = how.least == 0 and files <= 1
@@ -99,8 +110,11 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
         if deep or len(rows) < 2 or count + 2 > most:
             continue
         best, _, _, feature, place, code = _look(
-            fine, asked, how, rows, matching[node], files, one_file, expected[node], node == 0
+            fine, asked, how, rows, matching[node], files, one_file, expected[node], node == 0, watch
         )
+        if watch[STOP]:
+            watch[HURRIED] = 1
+            best, feature, place, code = _in_the_middle(fine, asked, how, rows, files, one_file, expected[node])
         if feature < 0 or (one_file and best < LEAST_GAIN):
             continue
         _divide(fine, asked, nodes, expected, perm, matching, node, count, (feature, place, code), depth + 1)
@@ -112,13 +126,35 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
                 its = perm[nodes[BEGIN, child] : nodes[END, child]]
                 nodes[FILES, child] = _files_of(its, partition, rows_per_file)
         inside[count : count + 2] = one_file
-        stack.append(count)
-        stack.append(count + 1)
+        watch[FILES_CUT] += not one_file
+        for child in (count, count + 1):
+            if how.least == 0 and nodes[FILES, child] <= 1:
+                within.append(child)
+            else:
+                above.append(child)
         count += 2
     for node in range(count):
         if nodes[FEATURE, node] < 0:
             nodes[LOW, node], nodes[HIGH, node] = node, node
-    return nodes[:, :count], inside[:count], typical[:count]
+    return _depth_first(nodes[:, :count], inside[:count], typical[:count], first, leaves)
+
+
+@kernel
+def _depth_first(nodes: Any, inside: Any, typical: Any, first: int, leaves: Any) -> Any:  # pragma: no cover - compiled
+    """The tree with its nodes from ``first`` on numbered from branch to branch below ``leaves``, not level by level."""
+    order, stack = list(range(first)), leaves.copy()
+    while len(stack) > 0:
+        node = stack.pop()
+        if nodes[FEATURE, node] >= 0:
+            for child in (nodes[LOW, node], nodes[HIGH, node]):
+                order.append(child)
+                stack.append(child)
+    every = np.array(order)
+    number = np.empty_like(every)
+    number[every] = np.arange(len(every))
+    nodes = nodes[:, every]
+    nodes[LOW], nodes[HIGH] = number[nodes[LOW]], number[nodes[HIGH]]
+    return nodes, inside[every], typical[every]
 
 
 @kernel
@@ -148,7 +184,7 @@ def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cov
 
 @kernel
 def _best_first(
-    fine: Any, asked: Any, how: Any, nodes: Any, expected: Any, perm: Any, matching: Any
+    fine: Any, asked: Any, how: Any, nodes: Any, expected: Any, perm: Any, matching: Any, watch: Any
 ) -> Any:  # pragma: no cover - compiled
     """Cuts the node that saves most per file until there are as many as wanted, or none; returns the nodes."""
     anywhere = _changed(how, np.inf, how.literals, how.starts, how.least)
@@ -167,8 +203,11 @@ def _best_first(
                 continue
             gain, base, partitions, feature, place, code = _look(
                 fine, asked, anywhere, rows, matching[node], how.quantiles + 1, inside, expected[node],
-                node == 0,
+                node == 0, watch,
             )  # fmt: skip
+            if watch[STOP]:
+                watch[HURRIED] = 1
+                return count
             if feature >= 0:
                 upwards = fine[feature][rows] >= code
                 added[node] = _files(rows[~upwards], partition, largest) + _files(rows[upwards], partition, largest)
@@ -187,6 +226,7 @@ def _best_first(
         cut = found[0, node], found[1, node], found[2, node]
         _divide(fine, asked, nodes, expected, perm, matching, node, count, cut, nodes[RANK, node] + 1)
         files += added[node]
+        watch[FILES_CUT] = int(files)
         count += 2
     return count
 
@@ -200,12 +240,16 @@ def _files(rows: Any, partition: Any, largest: float) -> float:  # pragma: no co
 
 @kernel
 def _look(
-    fine: Any, asked: Any, how: Any, rows: Any, matched: Any, files: int, one_file: bool, expected: Any, root: bool
-) -> Any:  # pragma: no cover - compiled
+    fine: Any, asked: Any, how: Any, rows: Any, matched: Any, files: int, one_file: bool, expected: Any, root: bool,
+    watch: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Gain, of what, in how many partitions, feature, place and code of the best cut of a node, feature -1 without one.
 
-    ``expected``, the gains by feature of the node above, becomes those of this one.
+    ``expected``, the gains by feature of the node above, becomes those of this one. When time is up it ends, and what
+    it found until then says nothing.
     """
+    if watch[STOP]:
+        return 0.0, 0.0, 1.0, -1, 0, 0
     quantiles, literals, starts = how.quantiles, how.literals, how.starts
     group, boxes = by_partition(rows, matched, asked)
     counts, base = counts_of(rows, asked.partition), 0.0
@@ -220,6 +264,8 @@ def _look(
     scratch = np.empty(len(asked.box_query), dtype=np.int64)
     best, best_feature, best_place, best_code = -np.inf, -1, 0, 0
     for f in range(len(fine)):
+        if watch[STOP]:
+            break
         codes = fine[f][rows]
         order = np.argsort(codes)
         codes = codes[order]
@@ -243,6 +289,37 @@ def _look(
             if quantiles == 0:  # at the predicate's own literal, which may lie between two sampled values
                 best_code = here[np.searchsorted(here, best_code, side="right") - 1]
     return best, base, typical_number(counts), best_feature, best_place, best_code
+
+
+@kernel
+def _in_the_middle(
+    fine: Any, asked: Any, how: Any, rows: Any, files: int, one_file: bool, expected: Any
+) -> Any:  # pragma: no cover - compiled
+    """What is expected of a cut, feature, place and code of it, feature -1 without one; it asks no query.
+
+    The column is the one that helped most above; each time that it is taken what it may help further is halved, as it
+    is along a curve that has no more than one bit of a column to give at a time.
+    """
+    counts, group = counts_of(rows, asked.partition), numbered(rows, asked.partition)
+    for f in np.argsort(-expected):
+        codes = fine[f][rows]
+        order = np.argsort(codes)
+        codes = codes[order]
+        if codes[0] == codes[-1]:
+            continue
+        nothing = how.literals[:0]
+        if len(counts) == 1 or one_file:
+            places = positions(codes, files, one_file, how.tolerance, how.quantiles, nothing, how.least)
+        else:
+            places = positions_in_partitions(
+                codes, group[order], counts, how.rows_per_file, files, how.tolerance, how.quantiles, nothing, how.least
+            )
+        if len(places) > 0:
+            place = places[len(places) // 2]
+            gain = expected[f]
+            expected[f] /= 2.0
+            return gain, f, place, codes[place]
+    return 0.0, -1, 0, 0
 
 
 @kernel

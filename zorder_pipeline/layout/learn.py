@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,27 +12,24 @@ import numpy.typing as npt
 import optuna
 
 from zorder_pipeline.model.asked import Asked
-from zorder_pipeline.model.key_spec import MAX_HILBERT_BITS, KeySpec
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import KEPT
+from zorder_pipeline.model.progress import Progress as Say
+from zorder_pipeline.model.progress import silent
 
-from .baselines import BASELINES, Training, warm_starts
-from .choosing import LEARNED, STORED, TREE, UNEVEN, choose
+from .choosing import STORED, choose
 from .clock import with_clock
+from .deadline import Deadline
 from .deepen import deepened
-from .draft import AnyDraft, Draft, SampledTable, useful
+from .draft import AnyDraft, Draft
 from .evidence import BlockQueries, KnownTable, WeighedLog
-from .grow import Grower, GrowSettings, uneven
+from .grow import Grower
+from .options import Options, growers, learned_options, stopped_early
 from .promise import whole_table_shares
-from .search import MAX_BITS, Found, Progress, SearchSettings, search
-from .similar import with_similar
+from .search import MAX_BITS, Progress, SearchSettings, search
 from .tree import TreeDraft
 
 __all__ = ["Learned", "learn_layout"]
-
-SEARCHED_SHARE = 4
-"""Baselines that search get a quarter of our trials here: they are a safeguard, and all of them in ``zorder bench``."""
-SLOW_ROWS = 400_000
-"""Sample rows above which baselines that search for themselves are left out."""
 
 Floats = npt.NDArray[np.float64]
 NOTHING: Floats = np.zeros(0)
@@ -58,6 +54,8 @@ class Learned:
         study: every trial of the search.
         seconds: time taken.
         left_out: baselines that were not compared with, because they take as long as a search.
+        late: those that were not for lack of time.
+        shortened: what the time budget cut short besides, each a clause.
         computed: values and validity of those columns of the plan's key that the sample lacks.
     """
 
@@ -76,6 +74,8 @@ class Learned:
     seconds: float
     study: optuna.Study | None = field(default=None, repr=False, compare=False)
     left_out: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    shortened: tuple[str, ...] = ()
     computed: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -93,33 +93,46 @@ def learn_layout(
     *,
     warm: Sequence[Draft] = (),
     progress: Progress | None = None,
+    say: Say = silent,
     searching: bool = True,
+    safeguards: bool = True,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
     Where no blocks are apart (too few distinct queries) everything is learned and reported on all queries, and the
     promise arrays are empty: nothing was proved.
 
+    What ``settings.seconds`` ends is in `Learned.late` and `Learned.shortened`. Statements are made ready before, and
+    the winner's clock and promise after it, whatever the time; a budget that cuts nothing short changes nothing.
+
     Args:
         warm: layouts to start from besides the baselines, such as last night's.
+        say: told what is done beyond the trials of the search.
+        safeguards: False leaves out baselines that take as long as a search.
         searching: False only tells what the table's present order reads, and keeps it.
     """
     started = time.monotonic()
-    deadline = None if settings.seconds is None else started + settings.seconds
     train, select = (log.of(block, table) for block in (log.blocks.train, log.blocks.select))
-    learning = _Learning(table, log, settings, deadline, train, select)
+    deadline = Deadline.after(settings.seconds)
+    learning = _Learning(table, log, settings, deadline, train, select, say)
 
     sample = table.sample
     stored = sample.rows_read(None, select.estimator) if table.lies is None else table.lies[select.asked.statements]
     standing = stored
     if table.kept is not None:
         standing = table.told(select.estimator.rows_read(*table.standing) / max(1, sample.rows), select)
-    found = learning.search(warm, progress) if searching and sample.encodings and sample.files > 1 else _Options()
-    name = choose(found.shares, standing, select, np.random.default_rng(settings.seed))
+    found = Options()
+    if searching and sample.encodings and sample.files > 1:
+        found = learned_options(sample, train, settings, warm, deadline, safeguards, progress, say)
+    shares = {key: learning.read(draft) for key, draft in found.drafts.items()}
+    baselines = {key: learning.read(draft) for key, draft in found.own.items()}
+    name = choose(shares, standing, select, np.random.default_rng(settings.seed))
     winner: AnyDraft | None = None
     spec: KeySpec | None = None
+    shortened = found.shortened
     if name in found.drafts:
-        winner, spec = learning.refine(found, name)
+        winner, spec, also = learning.refine(found, name, shares[name])
+        shortened += also
     elif table.kept is not None:
         name = KEPT
     promise = learning.promise(winner)
@@ -127,9 +140,9 @@ def learn_layout(
         spec=spec,
         name=name,
         train=train.mean(table.told(sample.rows_read(winner, train.estimator), train)),
-        select=select.mean(found.shares.get(name, standing)),
+        select=select.mean(shares.get(name, standing)),
         stored_select=select.mean(stored),
-        baselines={key: select.mean(read) for key, read in {STORED: stored, **found.baselines}.items()},
+        baselines={key: select.mean(read) for key, read in {STORED: stored, **baselines}.items()},
         before=promise.before,
         after=promise.after,
         standing=promise.standing,
@@ -139,27 +152,9 @@ def learn_layout(
         seconds=time.monotonic() - started,
         study=found.search.study if found.search else None,
         left_out=found.left_out,
+        late=found.late,
+        shortened=shortened,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Options:
-    """The layouts that a search leaves to choose from.
-
-    Attributes:
-        drafts: layouts by name: ours, then baselines as they can be laid out.
-        shares: of the rows that each statement of the select block reads under each of them, shape (statements,).
-        baselines: the same of each baseline as it is by itself.
-        growers: what grew our trees, by their names.
-        left_out: baselines that were not compared with.
-    """
-
-    drafts: Mapping[str, AnyDraft] = field(default_factory=dict)
-    shares: Mapping[str, Floats] = field(default_factory=dict)
-    baselines: Mapping[str, Floats] = field(default_factory=dict)
-    growers: Mapping[str, Grower] = field(default_factory=dict)
-    search: Found | None = None
-    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,59 +171,74 @@ class _Learning:
     """What the steps of `learn_layout` share.
 
     Attributes:
-        deadline: when the time budget ends, by `time.monotonic`; None without one.
+        deadline: when the time budget ends.
         train, select: the queries that are learned from and chosen by.
+        say: told what is done.
     """
 
     table: KnownTable
     log: WeighedLog
     settings: SearchSettings
-    deadline: float | None
+    deadline: Deadline
     train: BlockQueries
     select: BlockQueries
+    say: Say
 
-    def search(self, warm: Sequence[Draft], progress: Progress | None) -> _Options:
-        """Ours and the baselines, learned from the training block."""
-        sample, settings, train = self.table.sample, self.settings, self.train
-        found = search(sample, train.estimator, train.weights, [*warm, *warm_starts(sample)], settings, progress)
-        growers = _growers(sample, train)
-        drafts: dict[str, AnyDraft] = {LEARNED: found.draft}
-        with ThreadPoolExecutor(settings.workers) as pool:
-            drafts |= zip(growers, pool.map(Grower.tree, growers.values()), strict=True)
-        less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
-        training = Training(sample, train.estimator, train.boxes, train.weights, less)
-        baselines: dict[str, Floats] = {}
-        left_out: list[str] = []
-        for baseline in BASELINES:
-            if baseline.searched and (sample.rows > SLOW_ROWS or settings.seconds is not None):
-                left_out.append(baseline.name)
-            elif (draft := baseline.make(training)) is not None:
-                baselines[baseline.name] = self._read(draft)
-                drafts[baseline.name] = _applicable(draft, sample)
-        shares = {name: self._read(draft) for name, draft in drafts.items()}
-        return _Options(drafts, shares, baselines, growers, found, tuple(left_out))
-
-    def _read(self, draft: AnyDraft) -> Floats:
+    def read(self, draft: AnyDraft) -> Floats:
         """Share of the rows that each statement of the select block reads under a layout, shape (statements,)."""
         return self.table.told(self.table.sample.rows_read(draft, self.select.estimator), self.select)
 
-    def refine(self, options: _Options, name: str) -> tuple[AnyDraft, KeySpec]:
-        """The layout that was chosen, and its key: now that the choice is made, what the select block knows may help.
+    def refine(self, options: Options, name: str, read: Floats) -> tuple[AnyDraft, KeySpec, tuple[str, ...]]:
+        """The layout that was chosen, its key, and what time cut short.
 
-        It is learned again from all that does not promise, goes on into the files, and gets its clock.
+        Now that the choice is made, what the select block knows may help: it is learned again from all that does not
+        promise. Then it goes on into the files, and gets its clock.
+
+        Args:
+            read: what statements of the select block read of it, shape (statements,).
         """
         table, sample, apart = self.table, self.table.sample, self.log.blocks.apart
         winner, grower = options.drafts[name], options.growers.get(name)
         known = self.log.of(self.log.blocks.known, table) if apart else self.train
-        left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-        if apart and left != 0:
-            more = _growers(sample, known).get(name) if grower is not None else None
-            again = _learned_again(winner, sample, known, more, replace(self.settings, seconds=left))
-            if self.select.mean(self._read(again)) <= self.select.mean(options.shares[name]):
+        shortened: tuple[str, ...] = ()
+        if apart and self._has_time(options.took.get(name, 0.0)):
+            more = growers(sample, known).get(name) if grower is not None else None
+            again, shortened = self._learned_again(winner, known, more, name)
+            if self.select.mean(self.read(again)) <= self.select.mean(read):
                 winner, grower = again, more
-        winner, spare = deepened(winner, sample, known.estimator, known.weights, grower)
+        elif apart:
+            shortened = ("the winner was not learned again from the queries that chose it",)
+        winner, spare = deepened(winner, sample, known.estimator, known.weights, grower, self.deadline)
+        if self.deadline.over:
+            shortened += ("further cuts and bits inside files were not all sought",)
         plain = replace(sample.spec(winner), spare=spare)
-        return winner, with_clock(plain, winner, sample, table.columns, table.schema, known.boxes, known.weights)
+        key = with_clock(plain, winner, sample, table.columns, table.schema, known.boxes, known.weights)
+        return winner, key, shortened
+
+    def _has_time(self, seconds: float) -> bool:
+        """Whether there are so many seconds left, and any at all."""
+        return self.deadline.left > seconds
+
+    def _learned_again(
+        self, winner: AnyDraft, known: BlockQueries, grower: Grower | None, name: str
+    ) -> tuple[AnyDraft, tuple[str, ...]]:
+        """The winning kind of layout, learned from ``known`` queries, and what time cut short; a baseline's tree stays.
+
+        Args:
+            grower: of the winner, if it is a tree of ours.
+        """
+        settings, deadline, say = self.settings, self.deadline, self.say
+        if isinstance(winner, TreeDraft):
+            if grower is None:
+                return winner, ()
+            say(f"growing {name} again")
+            tree = grower.tree(deadline=deadline, say=lambda text: say(f"growing {name} again: {text}"))
+            return tree, (f"{name} was grown again in part",) if tree.hurried else ()
+        if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
+            return winner, ()
+        budget = replace(settings, trials=max(1, settings.trials // 2), storage=None, seconds=deadline.seconds)
+        found = search(self.table.sample, known.estimator, known.weights, [winner], budget)
+        return found.draft, tuple(stopped_early(found, budget, deadline))
 
     def promise(self, winner: AnyDraft | None) -> _Promise:
         """What the queries that chose nothing read now, under the present layout, and under the winner, if any."""
@@ -244,39 +254,3 @@ class _Learning:
         standing = before if table.kept is None else shares(*table.standing)
         after = standing if winner is None else shares(*sample.blocks(winner))
         return _Promise(before, standing, after)
-
-
-def _growers(sample: SampledTable, known: BlockQueries) -> dict[str, Grower]:
-    """What grows our trees from some statements, by their names."""
-    similar, shares = with_similar(known.estimator, known.weights, known.asked.times)
-    settings = {TREE: GrowSettings(), UNEVEN: uneven(known.boxes, sample.encodings)}
-    return {name: Grower(sample, similar, shares, how) for name, how in settings.items()}
-
-
-def _learned_again(
-    winner: AnyDraft, sample: SampledTable, known: BlockQueries, grower: Grower | None, settings: SearchSettings
-) -> AnyDraft:
-    """The winning kind of layout, learned from ``known`` queries; a baseline's tree stays.
-
-    Args:
-        grower: of the winner, if it is a tree of ours.
-    """
-    if isinstance(winner, TreeDraft):
-        return winner if grower is None else grower.tree()
-    if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
-        return winner
-    budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
-    return search(sample, known.estimator, known.weights, [winner], budget).draft
-
-
-def _applicable(draft: AnyDraft, sample: SampledTable) -> AnyDraft:
-    """The baseline with files that end at cells, its Hilbert curve as fine as a table of cells allows.
-
-    Of other keys the bits that tell no values apart are left out: else those of the first column would be all.
-    """
-    if isinstance(draft, TreeDraft):
-        return replace(draft, leaves_are_files=False)
-    if draft.curve == "hilbert":
-        dimensions = len(set(draft.order))
-        return Draft(draft.order[: MAX_HILBERT_BITS // dimensions * dimensions], "hilbert")
-    return Draft(useful(draft.order, [encoding.useful_bits for encoding in sample.encodings])[:MAX_BITS])

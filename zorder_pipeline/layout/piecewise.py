@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.cut_tree import LEAF
 
+from .deadline import NEVER, Deadline
 from .encoding import FINE_BITS
 from .skipping import Estimator
 from .tree import MAX_DEPTH, TreeDraft
@@ -29,7 +30,11 @@ CELLS = 8
 
 
 def piecewise_curve(
-    fine: npt.NDArray[np.int32], estimator: Estimator, weights: npt.NDArray[np.float64], rows_per_file: float
+    fine: npt.NDArray[np.int32],
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    rows_per_file: float,
+    deadline: Deadline = NEVER,
 ) -> TreeDraft:
     """The curve as a tree of cuts; each cut is in the middle of the codes that the bits so far leave to its column.
 
@@ -37,12 +42,13 @@ def piecewise_curve(
         fine: fine codes of the estimator's sample, the most frequent column first, shape (features, rows).
         weights: weight of each query, shape (queries,).
         rows_per_file: sample rows that make a file.
+        deadline: when to stop; what is returned then is of no use.
     """
     features, rows = fine.shape
     feature, cut, low, high, rank = [LEAF], [0], [0], [0], [0]
     turns = min(TURNS, features)
     stack = [(0, np.arange(rows), (0,) * features, (0,) * features, 0)]
-    while stack:
+    while stack and not deadline.over:
         node, members, begins, used, turn = stack.pop()
         if len(members) * CELLS <= rows_per_file or rank[node] >= MAX_DEPTH:
             continue

@@ -51,7 +51,8 @@ class SearchSettings:
     Attributes:
         trials: layouts evaluated at most.
         seed: everything random follows from it, whatever ``workers`` and ``storage`` are.
-        seconds: time budget, or None; `learn_layout` leaves out the baselines that search for themselves under one.
+        seconds: time budget, or None; `learn_layout` shares it out between the search, the trees, the baselines that
+            search for themselves, and learning the winner again.
         sampler: ``cma-es`` and ``tpe`` get half of the trials that the greedy start leaves; ``moves`` needs none.
         workers: threads that evaluate layouts.
         storage: where the study is kept, see `StudyStore`; None for memory only.

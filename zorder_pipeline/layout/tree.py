@@ -34,6 +34,7 @@ class TreeDraft:
         inside: whether the node lies inside one file.
         leaves_are_files: files end at leaves and nowhere else, whatever their size.
         size: rows of a leaf's files in units of the target; None where files are of about equal size.
+        hurried: whether time was up before all its cuts were looked for.
     """
 
     feature: Ints
@@ -44,6 +45,7 @@ class TreeDraft:
     inside: npt.NDArray[np.bool_]
     leaves_are_files: bool = False
     size: npt.NDArray[np.float64] | None = None
+    hurried: bool = False
 
     @property
     def keys(self) -> Ints:

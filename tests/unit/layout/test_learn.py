@@ -11,7 +11,8 @@ from zorder_pipeline.layout.choosing import choose
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.evidence import BlockQueries, KnownTable, WeighedLog
 from zorder_pipeline.layout.interleave import keys
-from zorder_pipeline.layout.learn import Learned, _applicable, learn_layout
+from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.options import applicable
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings, key_bits, search
@@ -128,9 +129,52 @@ def test_a_time_budget_bounds_what_is_searched_and_says_what_was_left_out() -> N
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
     settings = SearchSettings(10**6, 1, seconds=0.5)
     learned = learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), settings)
-    assert learned.left_out == ("seed", "qd-tree", "piecewise")
+    assert (learned.left_out, learned.late[-1]) == ((), "piecewise")
     assert len(learned.history) < 10**5
+    assert any(f"after {len(learned.history)} of 1,000,000 trials" in clause for clause in learned.shortened)
     assert learned.spec is not None
+
+
+def test_of_a_budget_that_is_gone_at_once_what_a_person_would_pick_is_still_compared_with() -> None:
+    columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
+    learned = learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), SearchSettings(10**6, 1, seconds=1e-9))
+    made = [baseline.name for baseline in BASELINES if not baseline.searched]
+    assert list(learned.baselines) == ["stored", *made]
+    assert learned.late == ("seed", "qd-tree", "piecewise")
+    assert {"tree was not grown", "uneven-tree was not grown"} < set(learned.shortened)
+    assert any("not learned again" in clause for clause in learned.shortened)
+    assert learned.spec is not None
+    assert len(learned.after) > 0
+
+
+def test_a_budget_that_cuts_nothing_short_changes_nothing() -> None:
+    columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
+
+    def found(seconds: float | None) -> Learned:
+        settings = SearchSettings(60, 1, seconds)
+        return learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), settings)
+
+    free, bound = found(None), found(1e6)
+    assert (free.name, free.spec, free.baselines) == (bound.name, bound.spec, bound.baselines)
+    assert np.array_equal(free.after, bound.after)
+    assert (bound.late, bound.shortened) == (free.late, free.shortened) == ((), ())
+
+
+def test_what_is_done_besides_trials_is_told() -> None:
+    columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
+    told: list[str] = []
+    learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), SearchSettings(40, 1), say=told.append)
+    begun = [text for text in told if ":" not in text and not text.endswith("again")]
+    assert begun == [
+        "growing uneven-tree",
+        "growing tree",
+        "comparing with seed, layout 13 of 15",
+        "comparing with qd-tree, layout 14 of 15",
+        "comparing with piecewise, layout 15 of 15",
+    ]
 
 
 def test_the_table_stays_when_it_already_lies_well() -> None:
@@ -225,7 +269,7 @@ def test_sorting_by_columns_of_few_values_first_can_be_chosen_as_it_was_compared
     for name, count in (("lexicographic-2", 2), ("lexicographic-3", 3)):
         draft = lexicographic(count)(Training(table, estimator, queries, np.ones(40), SearchSettings(10)))
         assert draft is not None
-        laid_out = _applicable(draft, table)
+        laid_out = applicable(draft, table)
         assert len(set(laid_out.order)) == 2, name
         assert table.rows_read(laid_out, estimator).mean() <= table.rows_read(draft, estimator).mean(), name
     assert any(len(set(draft.order[:3])) == 1 and set(draft.order[3:]) == {1} for draft in warm_starts(table))

@@ -1,7 +1,9 @@
 """Trees of cuts: sizes, keys, agreement of draft and key, gains over bit orders where regions differ."""
 
+import hashlib
 import json
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.deadline import Deadline
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.encoding import rank_encoding
-from zorder_pipeline.layout.grow import GrowSettings, grow_by_predicates, grow_tree, range_ends
+from zorder_pipeline.layout.grow import SIZES, Grower, GrowSettings, grow_by_predicates, grow_tree, range_ends, uneven
 from zorder_pipeline.layout.interleave import gray_rank, keys
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft, leaf_of
@@ -87,6 +90,48 @@ def test_an_interruption_while_a_tree_grows_is_one() -> None:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, kept)
+
+
+@pytest.mark.parametrize(("even", "fingerprint"), [(True, "755991f15fe9e31f"), (False, "bfaac18af2a22dbe")])
+def test_a_tree_without_a_deadline_is_the_one_that_it_always_was(even: bool, fingerprint: str) -> None:
+    """Node by node that of version 0.3, which grew it branch by branch; now it is level by level, to be stopped."""
+    asked = queries(1)
+    table, estimator = prepared(sample(0), asked)
+    tree = grow_tree(
+        table.fine, estimator, np.ones(80), table.rows_per_file, None if even else uneven(asked, table.encodings)
+    )
+    whole = np.concatenate([tree.feature, tree.cut, tree.low, tree.high, tree.rank, tree.inside])
+    assert hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()[:16] == fingerprint
+    assert not tree.hurried
+
+
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.mark.parametrize("seconds", [0.0, 0.03])
+def test_a_tree_that_is_stopped_has_files_all_the_same(even: bool, partitioned: bool, seconds: float) -> None:
+    asked = queries(1)
+    table, estimator = prepared(sample(0), asked)
+    if partitioned:
+        table = replace(table, partition=(np.arange(ROWS) % 3).astype(np.int32))
+    grower = Grower(table, estimator, np.ones(80), GrowSettings() if even else uneven(asked, table.encodings))
+    grower.tree()  # now it is compiled
+    tree = grower.tree(deadline=Deadline.after(seconds))
+    assert tree.hurried or seconds
+    rows = np.bincount(table.blocks(tree)[0])
+    files, most = (FILES, 2.0) if even else (FILES, SIZES[1] + 0.5)
+    assert files / 2 <= len(rows) <= 2 * files
+    assert rows.max() <= most * ROWS / files
+    spec = table.spec(tree)
+    assert KeySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_a_tree_is_the_better_the_longer_it_grows() -> None:
+    table, estimator = prepared(sample(0), queries(1))
+    _, unseen = prepared(sample(0), queries(2))
+    whole = grow_tree(table.fine, estimator, np.ones(80), table.rows_per_file)
+    none = grow_tree(table.fine, estimator, np.ones(80), table.rows_per_file, deadline=Deadline.after(0.0))
+    assert none.hurried
+    assert table.rows_read(whole, unseen).mean() < table.rows_read(none, unseen).mean() < 1.0
 
 
 @settings(max_examples=25)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from zorder_pipeline import __version__
 from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.decision import UNSOUGHT
+from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 
@@ -50,6 +52,12 @@ def drafted(situation: Situation, found: Sought) -> Plan:
     )
 
 
+def _late(learned: Learned) -> Iterator[str]:
+    """Baselines that there was no time for."""
+    if learned.late:
+        yield f"not compared with {', '.join(learned.late)}"
+
+
 def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
     learned, unsought = found.learned, situation.unsought
     notes = [*situation.changes, *without_statistics(situation.analysis)]
@@ -61,6 +69,8 @@ def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
         notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
     if learned.left_out:
         notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
+    if short := [*_late(learned), *learned.shortened]:
+        notes.append(f"within the time budget of {situation.settings.seconds or 0:g} s: {'; '.join(short)}")
     if learned.name == KEPT and not unsought:
         notes.append(STAYS)
     return tuple(notes)

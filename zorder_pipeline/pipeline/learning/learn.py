@@ -79,7 +79,7 @@ def learn(
         say(f"trial {done} of {planned}: training queries read {cost:.2%} of the rows")
 
     present = warm if warm and warm.spec and warm.spec.layout_id == layout_of(snapshot) else None
-    plan, _ = learn_layout_for(analysis, settings, tell, orders, present)
+    plan, _ = learn_layout_for(analysis, settings, tell, orders, present, say)
     return plan
 
 
@@ -89,6 +89,7 @@ def learn_layout_for(
     progress: Callable[[int, int, float], None] | None = None,
     warm: Sequence[Sequence[str]] = (),
     present: Plan | None = None,
+    say: Progress = silent,
 ) -> tuple[Plan, Learned]:
     """Search for a layout on the analysed sample, and promise what it saves on queries that chose nothing.
 
@@ -98,8 +99,9 @@ def learn_layout_for(
             column than the search may use is left out.
         present: the plan that the table lies by (`present_plan`). Unless another layout is surely better than laying
             out the new files by it, that is tonight's plan; the gate decides between all of the plan's candidates.
+        say: told what is done besides trials: which tree grows and how far it is, what is compared with.
     """
-    return learn_remembering(analysis, settings, progress, warm, present)[:2]
+    return learn_remembering(analysis, settings, progress, warm, present, say=say)[:2]
 
 
 def learn_remembering(
@@ -110,6 +112,7 @@ def learn_remembering(
     present: Plan | None = None,
     memory: Memory | None = None,
     gate: GateSettings | None = None,
+    say: Progress = silent,
 ) -> tuple[Plan, Learned, Memory]:
     """`learn_layout_for` with what is remembered from earlier nights, and what is to be remembered after this one.
 
@@ -122,7 +125,7 @@ def learn_remembering(
     situation = situation_of(analysis, settings, present, memory or Memory(), gate)
     found = sought(
         analysis, settings, situation.blocks, kept=situation.kept, partition=situation.partition, warm=warm,
-        progress=progress, searching=not situation.unsought,
+        progress=progress, say=say, searching=not situation.unsought,
     )  # fmt: skip
     unseen, boxes = situation.unseen, situation.unseen_boxes
     sampled = Unseen(analysis, settings, unseen, boxes, found.learned.before, situation.rate, situation.now)
@@ -132,7 +135,7 @@ def learn_remembering(
         night = _with_losses(situation, night)
     night = _with_promise(situation, night)
     if for_readers and not night.stays and not situation.unsought:
-        night = _for_readers(situation, found, night)
+        night = _for_readers(situation, found, night, say)
         if not night.stays:  # a layout of its own kind, weighed alone
             return night.plan, night.learned, _remembered(situation, night.memory)
     night = _with_useful_statistics(situation, found, night)
@@ -189,9 +192,9 @@ def _with_promise(situation: Situation, night: _Night) -> _Night:
     return replace(night, plan=plan, learned=learned, proof=proof)
 
 
-def _for_readers(situation: Situation, found: Sought, night: _Night) -> _Night:
+def _for_readers(situation: Situation, found: Sought, night: _Night, say: Progress) -> _Night:
     """The plan by a layout for the expected mix of readers, or by the present one when that is one and not beaten."""
-    plan, computed = for_reading(situation, night.plan, found.weights)
+    plan, computed = for_reading(situation, night.plan, found.weights, say)
     if plan is not None:
         return replace(night, plan=plan, learned=replace(night.learned, computed=computed))
     present = situation.laid_out

@@ -17,12 +17,14 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.choosing import MIN_GAIN, surely
+from zorder_pipeline.layout.deadline import Deadline
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import TableAnalysis
 
@@ -42,7 +44,6 @@ BESIDE = 4
 MOST_LOST = 0.02
 """Share more of the rows that ordinary readers may read than under the layout by columns alone, on the queries that
 choose: on others it may be 5%."""
-LONG = 3600.0
 SHARES = (1.0, 0.5, 0.25)
 """Parts of the expected share of scans that are tried as weight, until ordinary readers lose little enough."""
 
@@ -51,7 +52,9 @@ Floats = npt.NDArray[np.float64]
 T = TypeVar("T", float, Floats)
 
 
-def for_reading(situation: Situation, plan: Plan, weights: Floats) -> tuple[Plan | None, Columns]:
+def for_reading(
+    situation: Situation, plan: Plan, weights: Floats, say: Progress = silent
+) -> tuple[Plan | None, Columns]:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
 
     With it come those columns of its key that the analysed sample lacks: an SOP partition index.
@@ -63,6 +66,7 @@ def for_reading(situation: Situation, plan: Plan, weights: Floats) -> tuple[Plan
     Args:
         plan: by columns alone.
         weights: of all queries, as it was learned with, shape (queries,).
+        say: told which candidate is sought.
 
     Returns:
         None for a plan when the table lies by a layout for scans through ``reading/``, and none is surely better on the
@@ -71,7 +75,7 @@ def for_reading(situation: Situation, plan: Plan, weights: Floats) -> tuple[Plan
     if not situation.blocks.apart or not situation.analysis.columns:
         return plan, {}
     sampled = reading_sample(situation.analysis, plan.target_file_rows, situation.partition)
-    contest = _Contest(situation, sampled, weights)
+    contest = _Contest(situation, sampled, weights, Deadline.after(situation.settings.seconds), say)
     columns = contest.measured(plan.spec)
     measured = {COLUMNS: columns, **_by_predicates(contest, plan, columns.plain * (1 + MOST_LOST))}
     winner = min(measured, key=lambda name: contest.mixed(*measured[name].means))
@@ -107,11 +111,18 @@ class _Measured:
 
 @dataclass(frozen=True, eq=False)
 class _Contest:
-    """What layouts for the mix of readers are learned from and compared by."""
+    """What layouts for the mix of readers are learned from and compared by.
+
+    Attributes:
+        deadline: when the time budget of all of them together ends.
+        say: told which candidate is sought.
+    """
 
     situation: Situation
     sampled: ReadingSample
     weights: Floats
+    deadline: Deadline
+    say: Progress
 
     @cached_property
     def _select(self) -> tuple[list[Boxes], list[Boxes]]:
@@ -148,13 +159,18 @@ def _by_predicates(contest: _Contest, plan: Plan, allowed: float) -> dict[str, _
         situation.analysis, plan, known.statements, known.sums(contest.weights), situation.settings.confirm
     )
     found: dict[str, _Measured] = {}
-    for name, features in _forms(situation, sampled).items():
-        for part in SHARES if features else ():
-            spec = _learned(contest, features, situation.settings.enriched_share * part).spec
+    forms = {name: features for name, features in _forms(situation, sampled).items() if features}
+    for place, (name, features) in enumerate(forms.items()):
+        until = contest.deadline.part(1 / (len(forms) - place))
+        for number, part in enumerate(SHARES, 1):
+            contest.say(f"searching for a layout by {name}, attempt {number} of at most {len(SHARES)}")
+            spec = _learned(contest, features, situation.settings.enriched_share * part, until).spec
             compiled = _compiled(spec, sampled.expressions, situation.analysis.sample.total_rows) if spec else plan.spec
             measured = contest.measured(compiled)
             if measured.plain <= allowed and ordinary.lose_little(compiled):
                 found[name] = measured
+                break
+            if until.over:
                 break
     return found
 
@@ -200,7 +216,7 @@ class _Ordinary:
         return None if told is None else float(np.average(told[1], weights=self.weights))
 
 
-def _learned(contest: _Contest, features: Sequence[str], share: float) -> Learned:
+def _learned(contest: _Contest, features: Sequence[str], share: float, until: Deadline) -> Learned:
     """The best layout by ``features``, each query being asked by both kinds of readers in their proportion."""
     settings, sampled = contest.situation.settings, contest.sampled
     types = {column.name: column.type for column in sampled.schema.columns}
@@ -210,9 +226,8 @@ def _learned(contest: _Contest, features: Sequence[str], share: float) -> Learne
     both = np.concatenate([contest.weights * max(1 - share, 1e-6), contest.weights * share])
     log = WeighedLog([*sampled.plain, *sampled.reading], both, contest.situation.blocks.twice())
     trials = max(1, settings.trials // 2)
-    # a time limit, however long, leaves out baselines that search for themselves
-    search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
-    return learn_layout(table, log, search)
+    search = SearchSettings(trials, settings.seed, until.seconds, settings.sampler, settings.workers)
+    return learn_layout(table, log, search, say=contest.say, safeguards=False)
 
 
 def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySpec:

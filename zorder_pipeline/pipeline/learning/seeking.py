@@ -13,6 +13,7 @@ from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
 from .sizes import sought_rows
@@ -51,6 +52,7 @@ def sought(
     partition: npt.NDArray[np.int32] | None = None,
     warm: Sequence[Sequence[str]] = (),
     progress: Callable[[int, int, float], None] | None = None,
+    say: Progress = silent,
     searching: bool = True,
 ) -> Sought:
     """Search for a layout in files of `zorder_pipeline.pipeline.learning.sizes.sought_rows`.
@@ -60,7 +62,7 @@ def sought(
         partition: table partition of each sampled row.
         kept: see `zorder_pipeline.layout.evidence.KnownTable`.
         searching: see `zorder_pipeline.layout.learn.learn_layout`.
-        warm, progress: see `zorder_pipeline.pipeline.learning.learn.learn_layout_for`.
+        warm, progress, say: see `zorder_pipeline.pipeline.learning.learn.learn_layout_for`.
     """
     snapshot, sample = analysis.snapshot, analysis.sample
     target = sought_rows(snapshot, settings)
@@ -78,7 +80,9 @@ def sought(
     lies = present.zone_map().shares_read(analysis.boxes) if thin else None
     table = KnownTable(coded, sample.arrays, snapshot.schema, sample.stands_for, kept, lies)
     logged = WeighedLog(analysis.boxes, weights, blocks)
-    learned = learn_layout(table, logged, search, warm=_drafts(warm, coded), progress=progress, searching=searching)
+    learned = learn_layout(
+        table, logged, search, warm=_drafts(warm, coded), progress=progress, say=say, searching=searching
+    )
     if learned.spec is not None:
         learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
     return Sought(target, learned, weights, coded.rows_per_file)

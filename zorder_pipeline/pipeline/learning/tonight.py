@@ -51,6 +51,7 @@ def learn_tonight(
     progress: Callable[[int, int, float], None] | None = None,
     warm: Sequence[Sequence[str]] = (),
     gate: GateSettings | None = None,
+    say: Progress = silent,
 ) -> tuple[Plan, Learned]:
     """`learn_layout_for` with the layout that the table has, its candidates, and the regret of the nights before.
 
@@ -61,6 +62,7 @@ def learn_tonight(
     Args:
         state: folder of the state, where the table's plans, its drift and its costs are kept.
         gate: what the gate will assume and demand: where no layout can meet it, none is sought. None searches always.
+        progress, say: see `learn_layout_for`.
     """
     snapshot, memories = analysis.snapshot, Memories(spark, state)
     noted = _noted(memories, snapshot)
@@ -69,7 +71,7 @@ def learn_tonight(
     if gate is not None:
         gate = replace(gate, costs=cost_model(spark, state, gate.costs))
     orders = [order for rival in before.rivals.values() if (order := bit_order(rival.spec))]
-    plan, learned, after = learn_remembering(analysis, settings, progress, [*warm, *orders], present, before, gate)
+    plan, learned, after = learn_remembering(analysis, settings, progress, [*warm, *orders], present, before, gate, say)
     if after != noted:
         memories.note(snapshot.table_id, after.to_json())
     return plan, learned
