@@ -24,7 +24,7 @@ from .deepen import deepened
 from .draft import AnyDraft, Draft
 from .evidence import BlockQueries, KnownTable, WeighedLog
 from .grow import Grower
-from .options import Options, growers, learned_options, stopped_early
+from .options import Options, applicable, baseline_of, growers, learned_options, stopped_early
 from .promise import whole_table_shares
 from .search import MAX_BITS, Progress, SearchSettings, search
 from .tree import TreeDraft
@@ -222,15 +222,16 @@ class _Learning:
     def _learned_again(
         self, winner: AnyDraft, known: BlockQueries, grower: Grower | None, name: str
     ) -> tuple[AnyDraft, tuple[str, ...]]:
-        """The winning kind of layout, learned from ``known`` queries, and what time cut short; a baseline's tree stays.
+        """The winning kind of layout, learned from ``known`` queries, and what time cut short.
 
         Args:
-            grower: of the winner, if it is a tree of ours.
+            grower: of the winner, if it is a tree of ours; a baseline's is made as that baseline is.
         """
         settings, deadline, say = self.settings, self.deadline, self.say
         if isinstance(winner, TreeDraft):
             if grower is None:
-                return winner, ()
+                again = baseline_of(name, self.table.sample, known, settings, deadline)
+                return (winner if again is None else applicable(again, self.table.sample)), ()
             say(f"growing {name} again")
             tree = grower.tree(deadline=deadline, say=lambda text: say(f"growing {name} again: {text}"))
             return tree, (f"{name} was grown again in part",) if tree.hurried else ()

@@ -29,7 +29,7 @@ from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .similar import with_similar
 from .tree import TreeDraft
 
-__all__ = ["Options", "applicable", "growers", "learned_options", "stopped_early"]
+__all__ = ["Options", "applicable", "baseline_of", "growers", "learned_options", "stopped_early"]
 
 SEARCHED_SHARE = 4
 """Baselines that search get a quarter of our trials here: they are a safeguard, and all of them in ``zorder bench``."""
@@ -100,8 +100,7 @@ def learned_options(
     until = deadline.part(SAFEGUARDS_PART)
     shortened += [f"{name} was not grown" for name in (TREE, UNEVEN) if name not in trees]
     shortened += [f"{name} was grown in part" for name, tree in trees.items() if tree.hurried]
-    less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
-    training = Training(sample, train.estimator, train.boxes, train.weights, less, until)
+    training = _training(sample, train, settings, until)
     own: dict[str, AnyDraft] = {}
     left_out: list[str] = []
     late: list[str] = []
@@ -118,6 +117,20 @@ def learned_options(
             own[baseline.name] = draft
     drafts = {LEARNED: found.draft, **trees, **{name: applicable(draft, sample) for name, draft in own.items()}}
     return Options(drafts, own, grow, took, found, tuple(left_out), tuple(late), tuple(shortened))
+
+
+def _training(sample: SampledTable, known: BlockQueries, settings: SearchSettings, until: Deadline) -> Training:
+    less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
+    return Training(sample, known.estimator, known.boxes, known.weights, less, until)
+
+
+def baseline_of(
+    name: str, sample: SampledTable, known: BlockQueries, settings: SearchSettings, until: Deadline
+) -> AnyDraft | None:
+    """The baseline of that name, made of other queries; None where there is none, or not until then."""
+    made = next((baseline.make for baseline in BASELINES if baseline.name == name), None)
+    draft = None if made is None else made(_training(sample, known, settings, until))
+    return None if until.over else draft
 
 
 def stopped_early(found: Found, settings: SearchSettings, deadline: Deadline) -> Iterator[str]:
