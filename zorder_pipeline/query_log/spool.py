@@ -55,11 +55,10 @@ def any_moved(spark: SparkSession, place: str) -> bool:
     return bool(filesystem.exists(folder))
 
 
-def written_as(spark: SparkSession, place: str) -> tuple[str, ...]:
-    """How the plans of Spark write a folder: as Hadoop names it in whole, its blanks as they are, or as ``%20``."""
+def written_as(spark: SparkSession, place: str) -> str:
+    """A folder as the plans of Spark write it, which is how Hadoop names it in whole."""
     _, folder, filesystem = _reached(spark, place)
-    named = filesystem.makeQualified(folder)
-    return tuple(dict.fromkeys(str(text) for text in (named.toString(), named.toUri().toString())))
+    return str(filesystem.makeQualified(folder).toString())
 
 
 def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:

@@ -50,8 +50,8 @@ class Recording:
         self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
     ) -> None:
         self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
-        self._places = _places(spark, self.state)
-        self.recorder = Recorder(spark, spool, (*self._places, "_delta_log"))
+        self._place = _in_plans(spark, self.state)
+        self.recorder = Recorder(spark, spool, (self._place, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._missed: set[str] = set()
@@ -74,7 +74,7 @@ class Recording:
 
     def doubles(self, other: Recording) -> bool:
         """Whether executions would be in the state twice if another one ran beside it."""
-        if (self._session, self._places) != (other._session, other._places):
+        if (self._session, self._place) != (other._session, other._place):
             return False
         mine, theirs = ({*one.tables, *one.tables.values()} for one in (self, other))
         return not mine or not theirs or not mine.isdisjoint(theirs)
@@ -223,7 +223,7 @@ def _started(asked: Recording) -> Recording:
     return asked
 
 
-def _places(spark: SparkSession, state: str) -> tuple[str, ...]:
+def _in_plans(spark: SparkSession, state: str) -> str:
     """How plans write the state's folder; as it was given where its filesystem cannot be reached."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -232,7 +232,7 @@ def _places(spark: SparkSession, state: str) -> tuple[str, ...]:
         with contextlib.suppress(Py4JError, PySparkException):
             return written_as(spark, state)
     local = local_path(state)
-    return (state if local is None else str(Path(local).absolute()),)
+    return state if local is None else str(Path(local).absolute())
 
 
 def _private(folder: Path) -> Path:
