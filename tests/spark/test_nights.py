@@ -133,7 +133,8 @@ def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(
     assert spec is not None
     assert ledger.latest(plan.table_id) == ledger.latest(plan.table_id, spec.layout_id) == plan
     assert ledger.latest(plan.table_id, "another") is None
-    ledger.record(plan, spec.layout_id, done.version, vars(done), {})
+    (first,) = ledger.entries(plan.table_id)
+    ledger.record(plan, spec.layout_id, done.version, vars(done) | {"run": first.run}, {})
     rows = spark.read.format("delta").load(f"{state}/relayouts").collect()
     assert len(rows) == 1
     assert (rows[0]["rows"], rows[0]["version"]) == (6_000, done.version)
@@ -158,7 +159,7 @@ def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
     (entry,) = ledger.entries(plan.table_id)
     assert entry.cost_measured == pytest.approx(done.seconds * spark.sparkContext.defaultParallelism)
     assert (entry.measured_queries, entry.replaced_version, ledger.latest(plan.table_id)) == (0, done.version - 1, plan)
-    ledger.measured(plan.table_id, done.version, {"queries": 7, "before": 1.0, "after": 0.5})
+    ledger.measured(entry, {"queries": 7, "before": 1.0, "after": 0.5})
     (entry,) = ledger.entries(plan.table_id)
     assert entry.promised == pytest.approx(plan.promise.before - plan.promise.after)
     assert (entry.measured_queries, entry.measured_before, entry.measured_after) == (7, 1.0, 0.5)

@@ -95,10 +95,11 @@ def test_changes_of_rows_in_one_file_wait_for_each_other(spark: SparkSession, tm
     relaid(spark, state, nights=5, tables=16)
     pipeline.tidy_state(spark, state)
     failed: list[Exception] = []
+    by_version = {entry.version: entry for entry in Ledger(spark, state).entries()}
 
     def measure(version: int) -> None:
         try:
-            Ledger(spark, state).measured(f"t{version % 16}", version, {"queries": version})
+            Ledger(spark, state).measured(by_version[version], {"queries": version})
         except LostRaceError as error:
             failed.append(error)
 
