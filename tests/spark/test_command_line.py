@@ -200,7 +200,7 @@ def test_the_size_of_row_groups_reaches_the_files(
         (("evaluate", "--log", "{garbage}"), r"1 line cannot be used \(1: no SQL of the dialect.*another --dialect"),
         (("stats", "--log", "{whole}", "--state", "{plan}"), "of all that the log's 1 query of it filter by"),
         (("stats", "--log", "{useless}", "--state", "{plan}"), "none of the log's 3 statements reads it; .* --alias"),
-        (("stats", "--state", "{plan}"), "nothing says what to keep; name a query log"),
+        (("stats", "--state", "{plan}"), "none.json holds no query; record .*, or name one with --log, or a plan with"),
         (("apply", "--plan", "{plan}"), "there is no plan .*write one with zorder learn"),
         (("layout", "--bits", "speed:3", "--out", "{plan}"), "column speed is not in .*; it has departure, carrier"),
         (("layout", "--bits", "carrier", "--out", "{plan}"), "'carrier' is not column:bits"),

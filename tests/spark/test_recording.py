@@ -50,6 +50,48 @@ def test_executions_become_queries_of_the_state(
     assert not list((tmp_path / "spool").iterdir())
 
 
+def test_what_is_lost_is_told_once_at_the_end(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "LARGEST_PLAN", 10)
+    path, state, spool = (str(tmp_path / name) for name in ("t", "state", "spool"))
+    spark.range(5).write.format("delta").save(path)
+    recording = zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None)
+    assert repr(recording) == f"<Recording into {state}: 0 executions noted, 0 lost>"
+    for _ in range(2):
+        spark.read.format("delta").load(path).where("id = 1").collect()
+    with pytest.warns(UserWarning, match="^2 executions were not recorded: 2 with plans of more .*eventLog") as told:
+        recording.stop()
+    assert [one.filename for one in told] == [__file__]
+    assert repr(recording).endswith("0 executions noted, 2 lost>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recording.stop()  # it has been told
+
+
+@pytest.mark.parametrize("action", ["always", "error"])
+def test_what_is_lost_hides_neither_the_work_s_failure_nor_what_was_noted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Literal["always", "error"]
+) -> None:
+    path, state, spool = (str(tmp_path / name) for name in ("t", "state", "spool"))
+    spark.range(5).write.format("delta").save(path)
+
+    def work() -> None:
+        with zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None) as recording:
+            spark.read.format("delta").load(path).where("id = 1").collect()
+            recording.recorder.wait()
+            monkeypatch.setattr(recorder, "LARGEST_PLAN", 10)
+            spark.read.format("delta").load(path).where("id = 2").collect()
+            raise ValueError("the user's own")
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter(action)
+        with pytest.raises(ValueError, match="the user's own"):
+            work()
+    assert [str(one.message)[:31] for one in told] == ["1 execution was not recorded: 1"] * (action == "always")
+    assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
+
+
 @pytest.mark.matrix
 def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: SparkSession, tmp_path: Path) -> None:
     path, state, late = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%late%'"

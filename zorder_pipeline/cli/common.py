@@ -154,7 +154,7 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None, *, brief: b
 
 
 table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")
-alias_option = click.option("--alias", "aliases", multiple=True, help="Another name the log calls the table by.")
+alias_option = click.option("--alias", "aliases", multiple=True, help="Another name log or state call the table by.")
 
 
 committer_option = click.option(

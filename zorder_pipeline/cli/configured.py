@@ -19,7 +19,9 @@ __all__ = [
     "by_hand",
     "configuration_at_hand",
     "configuration_of",
+    "half_life_at_hand",
     "kill_switch",
+    "retention_at_hand",
     "settings_at_hand",
     "state_of",
     "state_or_at_hand",
@@ -111,6 +113,26 @@ def configuration_at_hand(state: str | None) -> PipelineConfig | None:
     with contextlib.suppress(ConfigError):
         return configuration_of(state, None)
     return None
+
+
+def retention_at_hand(state: str | None) -> int | None:
+    """Days before the newest stored query from which queries count, as in the nights that write this state; None where
+    the configuration at hand is not its: then all count.
+    """
+    config = configuration_at_hand(state)
+    return None if config is None else config.retention_days
+
+
+def half_life_at_hand(state: str | None, table: str) -> float | None:
+    """Age in days at which a query of a table counts half in the nights that write this state; None for no age.
+
+    Args:
+        table: path or catalog name.
+    """
+    config = configuration_at_hand(state)
+    named = () if config is None else config.tables
+    meant = [one.search.half_life_days for one in named if is_same_place(one.table, table)]
+    return meant[0] if meant else None
 
 
 def configuration_of(state: str | None, config_path: str | None) -> PipelineConfig | None:

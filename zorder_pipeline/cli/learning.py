@@ -27,7 +27,9 @@ from .common import (
     start_spark,
     table_option,
 )
+from .configured import half_life_at_hand, retention_at_hand
 from .numbers import FiniteRange
+from .states import existing_state_option
 from .targets import out_option, writable
 
 if TYPE_CHECKING:
@@ -59,8 +61,9 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 
 @command
 @table_option
-@log_options()
+@log_options(required=False)
 @alias_option
+@existing_state_option(", whose stored queries count, too; with --log those that both hold count once")
 @click.option("--trials", type=click.IntRange(1), default=TRIALS, show_default=True, help="Layouts to evaluate.")
 @click.option(
     "--seconds",
@@ -89,7 +92,11 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     show_default=True,
     help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",
 )
-@click.option("--half-life-days", type=FiniteRange(0, min_open=True), help="Age at which a query counts half.")
+@click.option(
+    "--half-life-days",
+    type=FiniteRange(0, min_open=True),
+    help="Age at which a query counts half; by default that of the configuration at hand, if --state is its.",
+)
 @click.option(
     "--confirm/--no-confirm", default=True, show_default=True, help="Prove the promise on all rows, not on the sample."
 )
@@ -111,23 +118,30 @@ def learn(
     dialect: str,
     zone: str,
     aliases: tuple[str, ...],
+    state: str | None,
     warm: str | None,
     target: str,
     committer: str,
     **options: Any,
 ) -> Payload:
-    """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
+    """Learn the row order that lets the logged queries skip most, and write it to plan.json."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan, write_plan
+    from zorder_pipeline.pipeline.table_log import refuse_unasked
 
     earlier = read_plan(warm) if warm else None
+    if options["half_life_days"] is None:
+        options["half_life_days"] = half_life_at_hand(state, table)
     settings, study = learn_settings(**options), options["study"]
     sources = log_sources(logs, log_format, dialect, zone)
+    refuse_unasked(sources, state)
     plan = pipeline.learn(
         start_spark("learn"),
         table,
         sources,
+        state=state,
         aliases=aliases,
+        days=retention_at_hand(state),
         settings=settings,
         warm=earlier,
         committer=committer,

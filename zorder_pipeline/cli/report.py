@@ -15,7 +15,7 @@ from .common import (
     start_spark,
     table_option,
 )
-from .configured import configuration_at_hand
+from .configured import retention_at_hand
 from .costs import assumed_at_hand
 from .states import existing_state_option
 from .targets import writable, write_file
@@ -47,7 +47,7 @@ def report(
     from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
-    config, sources = configuration_at_hand(state), log_sources(logs, log_format, dialect, zone)
+    sources = log_sources(logs, log_format, dialect, zone)
     found = collect(
         start_spark("report"),
         table,
@@ -57,7 +57,7 @@ def report(
         settings=LearnSettings(trials=trials),
         literals=literals,
         assumed=assumed_at_hand(state, table),
-        days=None if config is None else config.retention_days,
+        days=retention_at_hand(state),
         progress=Progress(),
     )
     content = page(found).encode()

@@ -28,7 +28,7 @@ from .common import (
     start_spark,
     table_option,
 )
-from .configured import kill_switch
+from .configured import kill_switch, retention_at_hand
 from .costs import gate_options, gate_settings
 from .states import apart, existing, existing_state_option, writable_state, written
 
@@ -135,9 +135,9 @@ def _told(table: str, result: ApplyResult, became: str = "") -> Payload:
 
 @command
 @table_option
-@log_options()
+@log_options(required=False)
 @alias_option
-@existing_state_option(": also check what relayouts promised, by later queries")
+@existing_state_option(": also check what relayouts promised, by later queries; without --log by its stored ones")
 def evaluate(
     table: str,
     logs: tuple[str, ...],
@@ -147,15 +147,19 @@ def evaluate(
     aliases: tuple[str, ...],
     state: str | None,
 ) -> Payload:
-    """What the log's queries read of the table as it lies now, from its own statistics and Parquet footers."""
+    """What the logged queries read of the table as it lies now, from its own statistics and Parquet footers."""
     from zorder_pipeline import pipeline
+    from zorder_pipeline.pipeline.table_log import refuse_unasked
 
     sources = log_sources(logs, log_format, dialect, zone)
+    refuse_unasked(sources, state)
+    asked: dict[str, Any] = {"aliases": aliases, "days": retention_at_hand(state)}
     spark, checks = start_spark("evaluate", brief=True), []
-    found = pipeline.evaluate(spark, table, sources, aliases=aliases, progress=Progress())
+    stored = None if sources else state
+    found = pipeline.evaluate(spark, table, sources, state=stored, progress=Progress(), **asked)
     payload = found.to_json()
     if state is not None:
-        checks = pipeline.check_promises_by_log(spark, state, table, sources, aliases=aliases)
+        checks = pipeline.check_promises_by_log(spark, state, table, sources, **asked)
         payload["promises"] = [vars(check) | {"warning": check.warning} for check in checks]
     groups = payload["row_groups_read_fraction"]
     print_figures(
@@ -243,7 +247,7 @@ def rollback(table: str, to_version: int | None, committer: str) -> Payload:
     "--state",
     required=True,
     callback=writable_state,
-    help="Folder of the pipeline's state, which keeps the statistics.",
+    help="Folder of the pipeline's state, which keeps the statistics; its queries count without --log and --plan.",
 )
 @click.option("--plan", "plan_path", type=click.Path(), help="A plan.json that names what statistics to keep.")
 def stats(
@@ -264,7 +268,8 @@ def stats(
     features = read_plan(plan_path).statistics if plan_path else ()
     if plan_path and not features and not logs:
         raise ZorderError(
-            f"{plan_path} names no statistics to gather: Delta keeps those that its queries need; name a log with --log"
+            f"{plan_path} names no statistics to gather: Delta keeps those that its queries need; name a log with "
+            "--log, or leave --plan out to go by the state's queries"
         )
     found = pipeline.update_statistics(
         start_spark("stats"),
@@ -273,6 +278,7 @@ def stats(
         log_sources(logs, log_format, dialect, zone),
         aliases=aliases,
         features=features,
+        days=retention_at_hand(state),
         progress=Progress(),
     )
     print_figures(

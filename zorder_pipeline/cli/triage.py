@@ -19,7 +19,7 @@ from .common import (
     print_columns,
     start_spark,
 )
-from .configured import configuration_at_hand
+from .configured import retention_at_hand
 from .states import existing_state_option
 from .targets import writable, write_file
 
@@ -47,8 +47,7 @@ def triage(
     from zorder_pipeline import pipeline
 
     sources = log_sources(logs, log_format, dialect, zone)
-    config = configuration_at_hand(state)
-    days = None if config is None else config.retention_days
+    days = retention_at_hand(state)
     found = pipeline.triage(start_spark("triage"), sources, tables, state=state, days=days, progress=Progress())
     known = [item for item in found if item.problem is None]
     if picture is not None and known:

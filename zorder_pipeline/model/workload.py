@@ -64,6 +64,11 @@ class LoggedQuery:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
+    def line(self) -> tuple[str, int | None]:
+        """Which line of which file it stands in; a file that was written over has others of another time there."""
+        return self.source, self.timestamp
+
+    @property
     def condition(self) -> tuple[Predicate, str]:
         """What it filters by: its predicate, and the time zone in which that is read."""
         return self.predicate, self.zone
@@ -118,10 +123,16 @@ class QueryLog:
         )
 
     def besides(self, other: QueryLog) -> QueryLog:
-        """This log without the queries that another one holds, too, as a state does that has read it."""
-        held = Counter((query.timestamp, query.fingerprint) for query in other.queries)
+        """This log without the queries that another one holds, too, as a state does that has read it.
+
+        These are those of the same line, however the two have read it, and those that were asked alike at one moment.
+        """
+        lines = {query.line for query in self.queries if query.source} & {query.line for query in other.queries}
+        held = Counter((query.timestamp, query.fingerprint) for query in other.queries if query.line not in lines)
         kept = []
         for query in self.queries:
+            if query.line in lines:
+                continue
             if held[key := (query.timestamp, query.fingerprint)]:
                 held[key] -= 1
             else:

@@ -14,12 +14,14 @@ import re
 import threading
 import time
 import uuid
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import UnsupportedTableError
-from zorder_pipeline.java import has_jvm, java_class, scala_object
+from zorder_pipeline.java import has_jvm, java_class, reason_of, scala_object
+from zorder_pipeline.model.wording import counted
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -36,13 +38,19 @@ MOST_KEPT = 8
 """While nothing can be spilled the queue holds so many times that text at most."""
 LARGEST_PLAN = 2 << 20
 """Characters of a plan beyond which an execution is not noted, only counted."""
+TOO_LARGE, FAILED, NO_ROOM = "too large", "failed", "no room"
+"""Why an execution is lost."""
+INSTEAD = (
+    "where these matter, let Spark write event logs (spark.eventLog.enabled) instead of recording, and read them with "
+    "zorder ingest --log-format spark-events"
+)
 
 
 class Recorder:
     """Notes the executions of a session that read tables.
 
     Nothing it does reaches the queries: it hears of an execution when that has ended, on a thread of Spark's own, and
-    whatever goes wrong there is counted in ``dropped``.
+    whatever goes wrong there is counted in ``dropped``, and told by `lost`.
 
     Args:
         spark: a classic session.
@@ -50,7 +58,7 @@ class Recorder:
         ignored: executions that read from one of these folders (a whole path, or the end of one) are not noted.
 
     Attributes:
-        noted, dropped: executions so far.
+        noted: executions so far.
 
     Raises:
         UnsupportedTableError: a Spark Connect session.
@@ -66,7 +74,9 @@ class Recorder:
         self._ignored = re.compile(
             "|".join(rf"(?<![\w.-]){re.escape(name)}(?=[/\],\"])" for name in ignored) or r"(?!)"
         )
-        self.noted = self.dropped = 0
+        self.noted = 0
+        self._dropped: Counter[str] = Counter()
+        self._failure = ""
         self._lines: list[str] = []
         self._characters = 0
         self._lock = threading.Lock()
@@ -77,6 +87,33 @@ class Recorder:
     def listening(self) -> bool:
         """Whether it has begun to listen and was not stopped."""
         return self._listener is not None
+
+    @property
+    def dropped(self) -> int:
+        """Executions that are lost so far."""
+        return self._dropped.total()
+
+    def lost(self) -> str:
+        """How many executions are lost, why, and the way out, as one sentence; "" while none is."""
+        if not (count := self.dropped):
+            return ""
+        told = {
+            TOO_LARGE: f"with plans of more than {LARGEST_PLAN / (1 << 20):g} MB",
+            FAILED: f"as noting them failed ({self._failure})",
+            NO_ROOM: f"as {self.spool} could not be written and memory has no room for more",
+        }
+        ranked = [f"{self._dropped[why]:,} {what}" for why, what in told.items() if self._dropped[why]]
+        ways = [f"make {self.spool} writable, or name another folder with spool=..."] if self._dropped[NO_ROOM] else []
+        ways += [INSTEAD] if count > self._dropped[NO_ROOM] else []
+        were = "was" if count == 1 else "were"
+        return f"{counted(count, 'execution')} {were} not recorded: {', '.join(ranked)}; {'; '.join(ways)}"
+
+    def _drop(self, why: str, failure: Exception | None = None) -> None:
+        """Count an execution that is lost."""
+        said = self._failure or (f"{type(failure).__name__}: {reason_of(failure, 200)}" if failure is not None else "")
+        with self._lock:
+            self._dropped[why] += 1
+            self._failure = said
 
     def start(self) -> None:
         """Begin to listen; a second call does nothing."""
@@ -120,7 +157,7 @@ class Recorder:
             self._characters = sum(map(len, self._lines))
             while self._characters > MOST_KEPT * MOST_CHARACTERS:
                 self._characters -= len(self._lines.pop(0)) + len(self._lines.pop(0))
-                self.dropped += 1
+                self._dropped[NO_ROOM] += 1
 
     def _written(self, lines: list[str]) -> Path:
         start = json.dumps({"Event": "SparkListenerApplicationStart", "User": self._user})
@@ -168,7 +205,7 @@ class Recorder:
         if "Location" not in text or self._ignored.search(text):
             return None
         if len(text) > LARGEST_PLAN:
-            self.dropped += 1
+            self._drop(TOO_LARGE)
             return None
         return text
 
@@ -194,8 +231,8 @@ class _Listener:
         del name
         try:
             self.recorder.note(execution, nanoseconds)
-        except Exception:
-            self.recorder.dropped += 1
+        except Exception as failure:
+            self.recorder._drop(FAILED, failure)
 
     def onFailure(self, name: str, execution: JavaObject, error: JavaObject) -> None:  # noqa: N802
         """An execution has failed: its scans do not say what is worth reading fast."""

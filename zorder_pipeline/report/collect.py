@@ -17,6 +17,7 @@ from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.learning import drawing
 from zorder_pipeline.pipeline.learning.words import without_literals
+from zorder_pipeline.pipeline.table_log import table_log
 from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -73,17 +74,11 @@ def collect(
     """
     say = progress or pipeline.silent
     snapshot = open_table(spark, table)
-    kept = [*aliases, *(pipeline.names_in_state(spark, state, table, snapshot) if state is not None else [])]
-    names = pipeline.names_of(table, snapshot, kept)
     say("reading the queries")
-    stored = pipeline.stored_log(spark, state, kept, days) if state is not None else QueryLog((), 0, 0)
-    fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
-    mine = replace(stored, queries=tuple(replace(query, table=snapshot.location) for query in stored.queries))
-    log = QueryLog.merged([mine.besides(fresh), fresh])
-    every = [*names, snapshot.location]
+    log = table_log(spark, table, snapshot, sources, state=state, aliases=aliases, days=days)
     key = None if literals else pipeline.redact_key(spark, state)
     settings = replace(settings or LearnSettings(), redact_key=key)
-    facts = gather(spark, snapshot, log, every, state, settings, say, assumed)
+    facts = gather(spark, snapshot, log, [snapshot.location], state, settings, say, assumed)
     say("drawing")
     read, then = facts.read_now(), facts.read_before()
     sections = [

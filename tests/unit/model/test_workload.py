@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -17,6 +19,17 @@ def test_what_two_logs_hold_counts_once_and_what_is_asked_again_as_often_as_it_w
     assert found.queries == (asked(1, 1), asked(1, 2), asked(2, None))
     assert (found.lines, found.used) == (7, 3)
     assert fresh.besides(QueryLog((), 0, 0)) == fresh
+
+
+def test_a_line_that_both_have_read_counts_once_however_they_read_it() -> None:
+    """Read without the table's columns, as into a state, conditions on others are not what they are read with them."""
+    line = replace(asked(1, 5), source="/q.jsonl:3")
+    other = replace(line, predicate=And(()), partial=True)
+    stored = QueryLog((line, asked(1, 5)), 2, 2)
+    assert stored.besides(QueryLog((other,), 1, 1)).queries == (asked(1, 5),)
+    assert stored.besides(QueryLog((other, asked(1, 5)), 2, 2)).queries == ()
+    later = replace(other, timestamp=6)
+    assert stored.besides(QueryLog((later,), 1, 1)) == stored, "the file was written over since"
 
 
 def test_several_logs_are_one_whose_counts_add_up() -> None:

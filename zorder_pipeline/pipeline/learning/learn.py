@@ -12,8 +12,8 @@ from zorder_pipeline.model.candidate import ANOTHER
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
+from zorder_pipeline.pipeline.table_log import asked_log
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .analysing import analyse
@@ -39,31 +39,36 @@ __all__ = ["learn", "learn_layout_for", "learn_remembering"]
 def learn(
     spark: SparkSession,
     table: str,
-    logs: Sequence[LogSource | str],
+    logs: Sequence[LogSource | str] = (),
     *,
+    state: str | None = None,
     aliases: Sequence[str] = (),
+    days: float | None = None,
     settings: LearnSettings | None = None,
     warm: Plan | None = None,
     committer: str = AUTO,
     progress: Progress | None = None,
 ) -> Plan:
-    """Learn a layout for one table from query logs: the chain up to, but without, the gate.
+    """Learn a layout for one table from query logs or stored queries: the chain up to, but without, the gate.
 
     Args:
         table: path or catalog name.
+        logs: query logs.
+        state: folder of the state, whose stored queries count, too; those that the logs hold as well count once.
         aliases: further names that the log may call the table by.
+        days: only stored queries of so many days before the newest.
         warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it,
             it is a candidate, too, and the gate wants a change to have been missed long enough.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
     Raises:
-        TableError, LogError: see `analyse` and `ingest`.
+        TableError, LogError: see `analyse` and `ingest`; or the state alone is named, and holds no query of the table.
+        ZorderError: neither a log nor a state is named.
     """
     say = progress or silent
     snapshot = open_table(spark, table, committer=committer)
     warm = warm.as_called(snapshot.asked_schema) if warm is not None else None
-    names = names_of(table, snapshot, aliases)
-    log = ingest(logs, {snapshot.location: (snapshot, names)})
+    log = asked_log(spark, table, snapshot, logs, state=state, aliases=aliases, days=days)
     say(f"read {counted(log.lines, 'statement')}, {len(log.of_table([snapshot.location])):,} of them scan the table")
     known = [warm.spec] if warm is not None and warm.spec is not None else []
     analysis = analyse(spark, snapshot, log, [snapshot.location], settings, layouts=known)

@@ -13,8 +13,8 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.costs import cost_model
-from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
+from zorder_pipeline.pipeline.table_log import asked_log
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.entry import Entry
@@ -126,15 +126,24 @@ def _known(ledger: Ledger, table_id: str, version: int | None, every: bool) -> l
 
 
 def check_promises_by_log(
-    spark: SparkSession, state: str, table: str, logs: Sequence[LogSource | str], *, aliases: Sequence[str] = ()
+    spark: SparkSession,
+    state: str,
+    table: str,
+    logs: Sequence[LogSource | str] = (),
+    *,
+    aliases: Sequence[str] = (),
+    days: float | None = None,
 ) -> list[PromiseCheck]:
-    """`check_promises` of every relayout with the queries of logs.
+    """`check_promises` of every relayout with the queries of logs, or without any with those of the state.
+
+    Args:
+        days: only stored queries of so many days before the newest.
 
     Raises:
         TableError, LogError: see `zorder_pipeline.pipeline.evaluate`.
     """
     snapshot = open_table(spark, table)
-    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    log = asked_log(spark, table, snapshot, logs, state=None if logs else state, aliases=aliases, days=days)
     return check_promises(spark, state, table, log.of_table([snapshot.location]), every=True, until=log.until)
 
 

@@ -102,7 +102,7 @@ def triage(
     def look(name: str) -> TableTriage:
         progress(f"looking at {name}")
         try:
-            return _one(spark, name, opened[name], typed, settings, _log_words(sources))
+            return _one(spark, name, opened[name], typed, settings, _log_words(sources, state))
         except ZorderError as error:
             return replace(_facts(name, opened[name], typed.of_table([name])), problem=str(error))
 
@@ -152,12 +152,17 @@ def _renamed(
     return replace(log, queries=tuple(queries))
 
 
-def _log_words(sources: Sequence[LogSource | str]) -> str:
-    """What names the logs to ``zorder learn``, and says how to read them.
+def _log_words(sources: Sequence[LogSource | str], state: str | None = None) -> str:
+    """What names the logs to ``zorder learn``, and says how to read them; and the state.
 
     >>> _log_words([LogSource("my log.sql", dialect="trino")])
     "--log 'my log.sql' --dialect trino"
+    >>> _log_words([], "/data/state")
+    '--state /data/state'
     """
+    stored = [] if state is None else [f"--state {shlex.quote(without_password(state))}"]
+    if stored and not sources:
+        return stored[0]
     logs = [LogSource(source) if isinstance(source, str) else source for source in sources] or [LogSource("QUERY_LOG")]
     words = [f"--log {shlex.quote(without_password(str(log.path)))}" for log in logs]
     usual, first = LogSource(""), logs[0]
@@ -165,7 +170,7 @@ def _log_words(sources: Sequence[LogSource | str]) -> str:
     for option, name in options.items():
         if (value := getattr(first, name)) != getattr(usual, name):
             words.append(f"{option} {value}")
-    return " ".join(words)
+    return " ".join([*words, *stored])
 
 
 def _one(

@@ -19,9 +19,9 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import boxes_of
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
-from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.pipeline.renames import queries_of
+from zorder_pipeline.pipeline.table_log import asked_log
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
@@ -37,9 +37,11 @@ __all__ = ["evaluate", "inspect", "overlap_depth"]
 def evaluate(
     spark: SparkSession,
     table: str,
-    logs: Sequence[LogSource | str],
+    logs: Sequence[LogSource | str] = (),
     *,
+    state: str | None = None,
     aliases: Sequence[str] = (),
+    days: float | None = None,
     count_matches: bool = True,
     progress: Progress | None = None,
 ) -> Evaluation:
@@ -47,16 +49,20 @@ def evaluate(
 
     Args:
         table: path or catalog name.
+        logs: query logs.
+        state: folder of the state, whose stored queries count, too; those that the logs hold as well count once.
         aliases: further names that the log may call the table by.
+        days: only stored queries of so many days before the newest.
         count_matches: also count the rows that match each query, which scans the filtered columns.
 
     Raises:
-        TableError: the log holds no query of this table.
+        TableError: neither log nor state holds a query of this table.
         LogError: a log does not exist or is of no known format.
+        ZorderError: neither a log nor a state is named.
     """
     say = progress or silent
     snapshot = open_table(spark, table)
-    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    log = asked_log(spark, table, snapshot, logs, state=state, aliases=aliases, days=days)
     queries = queries_of(log, [snapshot.location], snapshot)
     if not queries:
         raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")

@@ -99,6 +99,6 @@ def _or_told(
         return gather()
     except (ZorderError, Py4JError, PySparkException, pa.ArrowException, AssertionError) as error:
         again = shlex.join(("zorder", "stats", "--table", table.location, "--state", state))
-        told = f"run {again} with --log or --plan, which say what to keep, to try again"
+        told = f"run {again} to try again, with --log or --plan where the state holds no queries that say what to keep"
         say(f"statistics of the new files could not be kept ({reason_of(error)}); {told}")
         return None

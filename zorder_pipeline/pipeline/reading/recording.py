@@ -42,6 +42,8 @@ _beginning = threading.Lock()
 class Recording:
     """A recorder at work; also a context manager, at whose end everything is in the state, or a warning says why not.
 
+    What is lost, such as executions with very large plans, a warning tells once, at the end.
+
     Attributes:
         recorder: notes the executions.
     """
@@ -58,11 +60,16 @@ class Recording:
         self._timer: threading.Thread | None = None
         self._blocks = 0
         self._session = str(spark._jsparkSession.sessionUUID())
+        self._told = 0
+
+    def __repr__(self) -> str:
+        found = self.recorder
+        return f"<Recording into {self.state}: {found.noted:,} executions noted, {found.dropped:,} lost>"
 
     def start(self) -> None:
         """Begin to record."""
         self.recorder.start()
-        atexit.register(self.recorder.spill)
+        atexit.register(self._exit)
         if self._every is not None and self._timer is None:
             self._timer = threading.Thread(target=self._run, name="zorder-recorder", daemon=True)
             self._timer.start()
@@ -125,11 +132,30 @@ class Recording:
         return snapshot, names_of(table, snapshot, [name])
 
     def stop(self) -> None:
-        """Record no more, and append what there is to the state's query log."""
+        """Record no more, and append what there is to the state's query log; a warning tells what was lost."""
+        try:
+            self._finish()
+        finally:
+            self._tell_lost()
+
+    def _finish(self) -> None:
         self._stopping.set()
         self.recorder.stop()
-        atexit.unregister(self.recorder.spill)
+        atexit.unregister(self._exit)
         self.flush()
+
+    def _exit(self) -> None:
+        """The end of a process that did not stop recording: what is in memory goes to the spool."""
+        try:
+            self.recorder.spill()
+        finally:
+            self._tell_lost()
+
+    def _tell_lost(self) -> None:
+        """Tell what was lost since this was last told."""
+        told, self._told = self._told, self.recorder.dropped
+        if self._told > told:
+            warnings.warn(self.recorder.lost(), stacklevel=3)
 
     def _run(self) -> None:
         while not self._stopping.wait(self._every):
@@ -146,13 +172,16 @@ class Recording:
         self._blocks -= 1
         if self._blocks > 0:  # it goes on until the end of the outer one
             return
+        hidden = [] if error is None else [Warning]  # one that is an error hides no other
         try:
-            self.stop()
+            self._finish()
         except Exception as problem:  # the work recorded is done
             waits = f"it waits in {self.recorder.spool} and the next recording takes it up"
             said = f"what was recorded is not in {self.state}/query_log yet ({reason_of(problem)}); {waits}"
-            with contextlib.suppress(*[] if error is None else [Warning]):  # one that is an error hides no other
+            with contextlib.suppress(*hidden):
                 warnings.warn(said, stacklevel=2)
+        with contextlib.suppress(*hidden):
+            self._tell_lost()
 
 
 def record(

@@ -24,9 +24,9 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
+from zorder_pipeline.pipeline.table_log import none_stored, table_log
 from zorder_pipeline.reading.file_numbers import numbers, same_files
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
@@ -88,31 +88,40 @@ def update_statistics(
     *,
     aliases: Sequence[str] = (),
     features: Sequence[Feature] = (),
+    days: float | None = None,
     progress: Progress = silent,
 ) -> StatisticsResult:
     """Gather what is missing of the statistics of all files of a table, and forget files that are gone.
+
+    What to keep them of is told by logs and features; without either by the queries of the table in the state.
 
     Args:
         table: path or catalog name.
         state: folder of the state.
         logs: query logs that say what to keep statistics of.
+        aliases: further names that the log, or the state, may call the table by.
         features: what else to keep them of, such as a plan's ``statistics``.
+        days: only stored queries of so many days before the newest.
 
     Raises:
         TableError: there is nothing to keep statistics of, or no such table.
         LogError: a log cannot be read.
     """
     snapshot = open_table(spark, table)
-    wanted, why = list(features), "nothing says what to keep; name a query log with --log, or a plan with --plan"
-    if logs:
-        log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    wanted, why = list(features), ""
+    if logs or not features:
+        stored = None if logs else state
+        log = table_log(spark, table, snapshot, logs, state=stored, aliases=aliases, days=days)
         queries = queries_of(log, [snapshot.location], snapshot)
         wanted += statistics_features(snapshot, queries)
         progress(f"{len(queries)} queries ask for {len(wanted)} features that Delta keeps no statistics of")
-        why = f"of all that the log's {counted(len(queries), 'query')} of it filter by, Delta keeps them"
-        if not queries:
+        of = "log" if logs else "state"
+        why = f"of all that the {of}'s {counted(len(queries), 'query')} of it filter by, Delta keeps them"
+        if not queries and logs:
             why = f"none of the log's {counted(log.lines, 'statement')} reads it; {log.read}; "
             why += "if the log calls the table otherwise, name it with --alias"
+        elif not queries:
+            why = f"{none_stored(spark, state, table, snapshot, aliases, days)}, or a plan with --plan"
     if not wanted:
         raise TableError(f"there are no statistics of {snapshot.location} to gather: {why}")
     return gather_statistics(spark, snapshot, wanted, state, progress=progress)

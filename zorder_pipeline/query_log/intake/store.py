@@ -123,6 +123,16 @@ class LogStore(LogTables):
         """Where each table lay when a log was last read with it, as URI by the table's name."""
         return places_of(self.read("log_files")) if self.exists("log_files") else {}
 
+    def scans(self) -> dict[str, int]:
+        """How many stored queries scan each table, by the table's name."""
+        from pyspark.sql import functions as F
+
+        if not self.exists("log_files"):
+            return {}
+        counted = self._current_files().select("run", "source").distinct()
+        rows = self.read("query_log").join(counted, ["run", "source"]).groupBy("table_name")
+        return {row["table_name"]: row["scans"] for row in rows.agg(F.count("*").alias("scans")).collect()}
+
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
         """The stored queries.
 
