@@ -216,8 +216,9 @@ def test_what_a_first_layout_was_learned_from_is_not_lost_by_it(
     old, late = (
         [replace(one, timestamp=None, batch=batch if stored else None) for one in asked("a", 0)] for batch in (1, 2)
     )
-    for name in ("Unseen", "_with_promise", "_with_candidates", "_for_readers"):
+    for name in ("Unseen", "_with_promise", "_with_candidates"):
         monkeypatch.setattr(learn, name, lambda *given, **_: given[-1])
+    monkeypatch.setattr(learn, "_for_readers", lambda _situation, _found, night, _say: night)
     monkeypatch.setattr(learn, "sought", lambda *_, **__: SimpleNamespace(learned=SimpleNamespace(before=None)))
     monkeypatch.setattr(learn, "drafted", lambda *_: PLAN)
     analysis, memory = analysis_of(old), Memory()
