@@ -14,7 +14,7 @@ from zorder_pipeline.assets import query_log as logs_asset
 from zorder_pipeline.assets.common import VALUES, DeltaSparkResource
 from zorder_pipeline.assets.query_log import query_log, read_logs
 from zorder_pipeline.config import PipelineConfig, TableConfig, load_config
-from zorder_pipeline.errors import LogError
+from zorder_pipeline.errors import ConfigError, LogError
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import logs
 from zorder_pipeline.query_log.intake.files import list_logs
@@ -54,6 +54,13 @@ def test_a_log_that_is_not_there_costs_no_other(read: Any, tmp_path: Path) -> No
 def test_no_log_at_all_is_an_error(read: Any) -> None:
     with pytest.raises(LogError, match="nowhere does not exist"):
         read("nowhere", "nor_here")
+
+
+def test_what_sessions_recorded_is_enough_without_a_log(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"no query log is configured, and none is recorded in .*: name one under"):
+        read()
+    monkeypatch.setattr(pipeline, "stored_log", lambda *_: QueryLog((), 3, 3))
+    assert read() == (StoredLog(QueryLog((), 0, 0)), [])
 
 
 def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,16 +128,15 @@ def read_logs(
     """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
 
     A table that cannot be opened is left to its own assets to complain about, and its queries are kept; a log that
-    cannot be read is left to the next night, as long as there is another.
+    cannot be read is left to the next night, as long as there is another. Without any log what was recorded counts, or
+    was ingested by hand.
 
     Raises:
-        ConfigError: no log is configured.
+        ConfigError: no log is configured, and the state holds none.
         LogError: no log can be read.
     """
     from zorder_pipeline import pipeline
 
-    if not config.query_logs:
-        raise ConfigError("no query log is configured: name one under query_logs: in tables.yaml")
     there = f"{counted(len(config.tables), 'table')} and {counted(len(config.query_logs), 'query log')}"
     context.log.info(f"opening {there} in Spark")
     known = pipeline.configured_tables(zorder_spark.session, config, context.log.warning)
@@ -155,9 +154,13 @@ def read_logs(
     if unread and not added:
         raise unread[0]
     names = [table.name for table in config.tables]
-    return StoredLog.merged(added), pipeline.stored_log(
-        zorder_spark.session, config.state, names, config.retention_days
-    )
+    stored = pipeline.stored_log(zorder_spark.session, config.state, names, config.retention_days)
+    if not config.query_logs and not stored.lines:
+        raise ConfigError(
+            f"no query log is configured, and none is recorded in {config.state}: name one under query_logs: in "
+            "tables.yaml, or record sessions into that state (docs/reading.md)"
+        )
+    return StoredLog.merged(added), stored
 
 
 def _version(log: QueryLog) -> str:
