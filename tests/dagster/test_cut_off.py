@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dagster import DagsterInstance, DagsterRunStatus, SkipReason, build_sensor_context, job
@@ -114,6 +115,32 @@ def test_a_run_that_takes_the_pool_between_two_steps_and_is_killed_is_ended_too(
         killed(instance, old)
         assert ended.wait(60)
     assert status(instance, old) == DagsterRunStatus.FAILURE
+
+
+def test_a_run_that_has_a_place_of_its_own_waits_for_nobody(instance: DagsterInstance) -> None:
+    instance.event_log_storage.set_concurrency_slots(POOL, 2)
+    begun(instance)
+    with at_work(instance, begun(instance), POOL, lambda sentence: pytest.fail(sentence)):
+        pass
+
+
+def test_a_database_that_is_away_for_a_moment_ends_no_watch(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut_off, "LOOK_AGAIN", 0.05)
+    looks, ended, holders = [0], threading.Event(), cut_off._holders
+
+    def away(*given: Any) -> list[str]:
+        looks[0] += 1
+        if looks[0] < 4:
+            raise RuntimeError("the database is gone")
+        return holders(*given)
+
+    monkeypatch.setattr(cut_off, "_holders", away)
+    old = begun(instance)
+    with at_work(instance, "new", POOL, lambda sentence: ended.set() if "waiting for" in sentence else None):
+        assert ended.wait(60)
+    assert status(instance, old) == DagsterRunStatus.STARTED
 
 
 def test_a_run_without_steps_in_the_pool_waits_for_nobody(instance: DagsterInstance) -> None:

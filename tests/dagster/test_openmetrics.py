@@ -21,6 +21,7 @@ from dagster import (
 )
 from dagster._core.events import AssetMaterializationPlannedData
 
+from zorder_pipeline.assets.budget import BUDGET
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.config import PipelineConfig, TableConfig
 
@@ -78,6 +79,14 @@ def test_a_table_whose_relayout_fails_each_night_is_told_of(instance: DagsterIns
     night(instance, {"u": "clustered_table"})
     night(instance, {"t": "cost_benefit"})
     assert [moment > 0 for moment in figures(instance, family).values()] == [True, False], "the newest run counts"
+
+
+def test_a_step_that_all_tables_wait_for_failed_for_all(instance: DagsterInstance) -> None:
+    shared = stage(BUDGET, [], fails=True)
+    begun = time.time()
+    last = [stage(AssetKey([table, "clustered_table"]), [shared], fails=False) for table in ("t", "u")]
+    materialize([shared, *last], instance=instance, raise_on_error=False)
+    assert all(moment >= begun for moment in figures(instance, "zorder_failed_timestamp_seconds").values())
 
 
 def test_rows_that_are_not_known_are_not_none(instance: DagsterInstance) -> None:

@@ -31,7 +31,8 @@ from .records import Night
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["ANALYSIS", "BUDGET", "CHAIN", "granted", "made_here", "nightly_budget", "offers", "steps_of", "value_of"]
+__all__ = ["ANALYSIS", "BUDGET", "CHAIN", "OFFERS", "granted", "made_here", "nightly_budget", "offers"]
+__all__ += ["steps_of", "value_of"]
 __all__ += ["without_room"]
 
 GROUP = "night"

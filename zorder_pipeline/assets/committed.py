@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.pipeline.rewriting.proof import Proof
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["promises", "shown"]
+__all__ = ["besides", "promises", "shown"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def shown(
         context.log.warning(f"{table.name}: what later queries read could not be told: {done.unread}")
     facts = _facts(table.table, done)
     if after is not None:
-        with _besides(context, shelf, "the new files could not be described"):
+        with besides(context, shelf, "the new files could not be described"):
             facts |= _described(shelf, done, before, after)
         facts |= _drawn(context, shelf, judged.plan, done, before, after, analysed)
     asked = [analysed.queries[i] for i in unseen.queries]
@@ -81,7 +81,7 @@ def shown(
 
 
 @contextmanager
-def _besides(context: AssetExecutionContext, shelf: Shelf, failed: str) -> Iterator[None]:
+def besides(context: AssetExecutionContext, shelf: Shelf, failed: str) -> Iterator[None]:
     """For what is no reason to call a finished relayout failed, as it is committed: an error is only logged."""
     try:
         yield
@@ -103,7 +103,7 @@ def promises(
     facts: dict[str, Any] = {}
     table = shelf.table
     factor, committer = table.gate.broken_promise_factor, table.layout.committer
-    with _besides(context, shelf, "promises could not be checked"):
+    with besides(context, shelf, "promises could not be checked"):
         checks = pipeline.check_promises(
             spark,
             shelf.config.state,
@@ -179,7 +179,7 @@ def _each_noted(
 ) -> list[AssetMaterialization]:
     """`noted_changes`, as far as they can be told."""
     found: list[AssetMaterialization] = []
-    with _besides(context, shelf, "not every partition could be noted"):
+    with besides(context, shelf, "not every partition could be noted"):
         found.extend(noted_changes(context, shelf, result, before, after))
     return found
 
@@ -238,7 +238,7 @@ def _drawn(
     from zorder_pipeline.pipeline.learning import drawing
 
     facts: dict[str, Any] = {}
-    with _besides(context, shelf, "pictures could not be drawn"):
+    with besides(context, shelf, "pictures could not be drawn"):
         if len(done.read_after):
             facts["rows read by later queries"] = picture(
                 pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPROVAL_JOB",
+    "IMPLICIT",
     "NIGHTLY_JOB",
     "POOL",
     "QUERY_LOG",
@@ -73,6 +74,8 @@ POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
 APPROVAL_JOB = "answer_approval"
 """Not in the pool: what is approved can be rejected while it is at work, which holds the pool until it is done."""
+IMPLICIT = "__ASSET_JOB"
+"""Job of what is materialized by hand; other code locations have one of this name, too."""
 VALUES = "zorder_values"
 """The resource that keeps assets' values; this and `zorder_spark` are called so that a project's own resources, which
 often are `spark` and `io_manager`, can stand beside them."""
@@ -98,17 +101,21 @@ class DeltaSparkResource(LazyPySparkResource):
     """
 
     SETTINGS: ClassVar[Mapping[str, str]] = {}
+    ALONE: ClassVar[bool] = True
 
     @staticmethod
-    def of(settings: Mapping[str, str]) -> DeltaSparkResource:
+    def of(settings: Mapping[str, str], *, alone: bool = True) -> DeltaSparkResource:
         """A session with settings that Dagster neither shows nor stores, as it does a resource's own: they may be keys.
 
         Args:
             settings: of Spark, by full name.
+            alone: whether all definitions of the code location are ours. Beside others what is materialized by hand may
+                run in a process per step, of which none tells whether the run goes on.
         """
 
         class ConfiguredSparkResource(DeltaSparkResource):
             SETTINGS: ClassVar[Mapping[str, str]] = dict(settings)
+            ALONE: ClassVar[bool] = alone
 
         return ConfiguredSparkResource(spark_config={})
 
@@ -121,12 +128,13 @@ class DeltaSparkResource(LazyPySparkResource):
     @contextlib.contextmanager
     def yield_for_execution(self, context: InitResourceContext) -> Iterator[Self]:
         """Of the whole run: it says for whom it waits, and whether it goes on is seen by others."""
-        if context.instance is None or context.run is None:
+        run = context.run
+        if context.instance is None or run is None or (run.job_name == IMPLICIT and not self.ALONE):
             yield self
             return
         say = context.log.info if context.log is not None else silent
-        pool = None if context.run.job_name == APPROVAL_JOB else POOL
-        with at_work(context.instance, context.run.run_id, pool, say):
+        pool = None if run.job_name == APPROVAL_JOB else POOL
+        with at_work(context.instance, run.run_id, pool, say):
             yield self
 
     @property

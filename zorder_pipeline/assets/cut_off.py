@@ -75,7 +75,9 @@ def at_work(instance: DagsterInstance, run: str, pool: str | None, say: Progress
             end_cut_off(instance, folder, say)
             stack.enter_context(_locked(folder, run))
         if pool is not None:
-            held = _told(instance, pool, run, say, [])
+            held: list[str] = []
+            with contextlib.suppress(Exception):  # it only tells
+                held = _told(instance, pool, run, say, held)
             # also where none holds the pool now: another may take it between two steps, and be killed
             watch = threading.Thread(target=_watch, args=(instance, folder, pool, run, say, ended, held), daemon=True)
             watch.start()
@@ -115,13 +117,13 @@ def _locked(folder: Path, run: str) -> Iterator[None]:
 
 
 def _holders(instance: DagsterInstance, pool: str, run: str) -> list[str]:
-    """The other runs that have all places of a pool; none where one is left."""
+    """The other runs that have all places of a pool; none where one is left, or is this run's own."""
     storage = instance.event_log_storage
     if not storage.supports_global_concurrency_limits:
         return []
     info = storage.get_concurrency_info(pool)
-    others = sorted({slot.run_id for slot in info.claimed_slots} - {run})
-    return others if len(info.claimed_slots) >= info.slot_count else []
+    holding = {slot.run_id for slot in info.claimed_slots}
+    return [] if run in holding or len(info.claimed_slots) < info.slot_count else sorted(holding)
 
 
 def _told(instance: DagsterInstance, pool: str, run: str, say: Progress, before: list[str]) -> list[str]:
@@ -146,6 +148,6 @@ def _watch(
 ) -> None:
     """While a run goes on, end what is cut off, and tell whom it waits for."""
     while not ended.wait(LOOK_AGAIN):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):  # of the database, which may be there again when it is asked next
             end_cut_off(instance, folder, say)
-        held = _told(instance, pool, run, say, held)
+            held = _told(instance, pool, run, say, held)

@@ -116,7 +116,7 @@ def _build(config: PipelineConfig, executor: ExecutorDefinition | None) -> Defin
         schedules=schedules,
         sensors=watching,
         resources={
-            "zorder_spark": DeltaSparkResource.of(config.spark.settings),
+            "zorder_spark": DeltaSparkResource.of(config.spark.settings, alone=executor is not None),
             VALUES: StoredValues(base_dir=storage_folder(config), state=config.state),
         },
         executor=executor,

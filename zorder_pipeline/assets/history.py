@@ -24,7 +24,7 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from zorder_pipeline.model.progress import Progress, silent
 
-from .common import REQUEST, TABLES, newest_observation, newest_run
+from .common import IMPLICIT, REQUEST, TABLES, newest_observation, newest_run
 from .partition_keys import OF_PARTITIONS
 
 __all__ = ["forget", "history"]
@@ -37,8 +37,6 @@ OLDEST = 36_500
 """Days: no run is older, and soon there are no dates."""
 UNTOUCHED = 24 * 3600
 """Seconds for which the file of a run that nobody knows was left alone, before it is taken for one of a deleted run."""
-IMPLICIT = "__ASSET_JOB"
-"""Job of what is materialized by hand; other code locations have one of this name, too."""
 OVER = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
 
 

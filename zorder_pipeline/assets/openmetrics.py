@@ -28,7 +28,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.whole_file import write_whole
 
-from .budget import CHAIN
+from .budget import BUDGET, CHAIN, OFFERS
 from .checks import CHECKS
 from .common import QUERY_LOG, Shelf, newest_answers
 from .events import decided
@@ -55,6 +55,10 @@ FAILING = [DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE]
 STEPPED = {DagsterEventType.STEP_START, DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE}
 EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 DECISIONS = ("applied", "declined", "postponed", "nothing_to_do", "not_asked")
+
+
+SHARED = tuple(key.to_python_identifier() for key in (QUERY_LOG, OFFERS, BUDGET))
+"""Steps that all tables of a run wait for."""
 
 
 class _Sample(NamedTuple):
@@ -144,9 +148,10 @@ def _failed(
             entries = [each.event_log_entry for each in found]
             begun = [one for one in entries if one.dagster_event_type == DagsterEventType.STEP_START]
             ended += [(one.step_key, record.end_time or one.timestamp) for one in begun]
+        mine = [name for name, newest in run_of.items() if newest == run.run_id]
         for step, moment in ended:
-            name = table_of.get(step or "")
-            if name is not None and run_of.get(name) == run.run_id:
+            own = table_of.get(step or "")
+            for name in mine if step in SHARED else [own] if own in mine else []:
                 failed[name] = max(failed[name], moment)
     return failed
 

@@ -19,7 +19,7 @@ from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
 from zorder_pipeline.model.results import ApplyResult
 
 from .budget import AFTER, BUDGET, granted, made_here, value_of, without_room
-from .committed import promises, shown
+from .committed import besides, promises, shown
 from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
 from .events import spoken
 from .gate import judged_now
@@ -96,7 +96,8 @@ def _complete(context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession
     from zorder_pipeline import pipeline
 
     if shelf.table.gate.enriched_reader_share > 0 and cause not in HELD:
-        pipeline.complete_statistics(opened(spark, shelf), shelf.config.state, shelf.saying(context))
+        with besides(context, shelf, "statistics of new files could not be kept"):
+            pipeline.complete_statistics(opened(spark, shelf), shelf.config.state, shelf.saying(context))
 
 
 def _tonight(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_root
+from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_query, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
@@ -102,6 +102,18 @@ def _is_below(place: str, folder: str) -> bool:
     return place_of(place).startswith(f"{place_of(folder)}/")
 
 
+def _real(place: str) -> str:
+    """One name for all that lead to a place, links of this machine among them."""
+    local = local_path(without_query(place))
+    return place_of(place) if local is None else place_of(os.path.realpath(local))
+
+
+def _others(places: Iterable[str], source: str) -> list[str]:
+    """Logs of their own that links in a source may lead to, or that lie in it: all but itself and what it lies in."""
+    own = _real(source)
+    return [place for place in places if not f"{own}/".startswith(f"{_real(place)}/")]
+
+
 def ingest(
     sources: Sequence[LogSource | str],
     tables: Tables | None = None,
@@ -119,7 +131,7 @@ def ingest(
         LogError: a log does not exist or is of no known format.
     """
     aliases, schemas = names_and_schemas(tables)
-    named = {place_of(source.path): source for source in reversed([_source(source) for source in sources])}
+    named = {_real(source.path): source for source in reversed([_source(source) for source in sources])}
     logs = list(reversed(named.values()))
     parts = [
         ingest_logs(
@@ -130,7 +142,7 @@ def ingest(
             views=views,
             dialect=source.dialect,
             zone=source.zone,
-            without=[other.path for other in logs if _is_below(other.path, source.path)],
+            without=_others((other.path for other in logs), source.path),
             progress=progress,
         )
         for source in logs
@@ -169,7 +181,6 @@ def ingest_into(
     places = [*beside, *(source.path for source in logs)]
     for source in logs:
         catalog = Catalog.of(aliases, schemas, views or {}, source.dialect, lying)
-        inside = [place for place in places if _is_below(place, source.path)]
         added.append(
             store.ingest(
                 source.path,
@@ -177,7 +188,7 @@ def ingest_into(
                 log_format=source.log_format,
                 zone=source.zone,
                 progress=progress,
-                without=inside,
+                without=_others(places, source.path),
                 adding=tables is None,
             )
         )

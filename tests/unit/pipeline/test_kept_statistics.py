@@ -38,3 +38,18 @@ def test_what_others_wrote_gets_statistics_at_night_where_somebody_reads_by_them
     shelf = Shelf(PipelineConfig(state="/state", tables=(table,)), table)
     relayout._complete(context, shelf, SimpleNamespace(), held or cause)  # type: ignore[arg-type]
     assert len(seen) == (0 if held else completed)
+
+
+def test_statistics_that_cannot_be_completed_fail_no_relayout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is committed by then, or was declined."""
+
+    def fails(*_: object) -> None:
+        raise OSError("the store is away")
+
+    monkeypatch.setattr(relayout, "opened", fails)
+    table = TableConfig(name="t", location="t", gate=GateConfig(enriched_reader_share=0.5))
+    told: list[str] = []
+    context: Any = SimpleNamespace(log=SimpleNamespace(info=lambda _: None, warning=told.append))
+    shelf = Shelf(PipelineConfig(state="/state", tables=(table,)), table)
+    relayout._complete(context, shelf, SimpleNamespace())  # type: ignore[arg-type]
+    assert told == ["t: statistics of new files could not be kept: the store is away"]

@@ -7,8 +7,9 @@ most four others; and that with the expressions that queries compare as further 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.choosing import MIN_GAIN, surely
-from zorder_pipeline.layout.deadline import Deadline
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.learn import Learned, learn_layout
@@ -75,9 +75,12 @@ def for_reading(
     if not situation.blocks.apart or not situation.analysis.columns:
         return plan, {}
     sampled = reading_sample(situation.analysis, plan.target_file_rows, situation.partition)
-    contest = _Contest(situation, sampled, weights, Deadline.after(situation.settings.seconds), say)
+    contest = _Contest(situation, sampled, weights, say)
     columns = contest.measured(plan.spec)
     measured = {COLUMNS: columns, **_by_predicates(contest, plan, columns.plain * (1 + MOST_LOST))}
+    if contest.short:
+        budget = f"within the time budget of {situation.settings.seconds or 0:g} s of the layouts for such scans"
+        plan = replace(plan, notes=(*plan.notes, f"{budget}: {'; '.join(dict.fromkeys(contest.short))}"))
     winner = min(measured, key=lambda name: contest.mixed(*measured[name].means))
     spec = measured[winner].spec
     present = situation.laid_out
@@ -114,15 +117,15 @@ class _Contest:
     """What layouts for the mix of readers are learned from and compared by.
 
     Attributes:
-        deadline: when the time budget of all of them together ends.
         say: told which candidate is sought.
+        short: what the time budget of all of them together cut short, as it comes.
     """
 
     situation: Situation
     sampled: ReadingSample
     weights: Floats
-    deadline: Deadline
     say: Progress
+    short: list[str] = field(default_factory=list)
 
     @cached_property
     def _select(self) -> tuple[list[Boxes], list[Boxes]]:
@@ -160,17 +163,25 @@ def _by_predicates(contest: _Contest, plan: Plan, allowed: float) -> dict[str, _
     )
     found: dict[str, _Measured] = {}
     forms = {name: features for name, features in _forms(situation, sampled).items() if features}
+    left = situation.settings.seconds  # of searching alone: what is confirmed on all rows of the table is none of it
     for place, (name, features) in enumerate(forms.items()):
-        until = contest.deadline.part(1 / (len(forms) - place))
+        own = None if left is None else left / (len(forms) - place)
         for number, part in enumerate(SHARES, 1):
+            if own == 0:
+                contest.short.append(f"{name} was not {'sought' if number == 1 else 'sought again with less weight'}")
+                break
             contest.say(f"searching for a layout by {name}, attempt {number} of at most {len(SHARES)}")
-            spec = _learned(contest, features, situation.settings.enriched_share * part, until).spec
+            begun = time.monotonic()
+            learned = _learned(contest, features, situation.settings.enriched_share * part, own)
+            if own is not None and left is not None:
+                took = time.monotonic() - begun
+                own, left = max(0.0, own - took), max(0.0, left - took)
+            contest.short.extend(f"{name}: {what}" for what in learned.shortened)
+            spec = learned.spec
             compiled = _compiled(spec, sampled.expressions, situation.analysis.sample.total_rows) if spec else plan.spec
             measured = contest.measured(compiled)
             if measured.plain <= allowed and ordinary.lose_little(compiled):
                 found[name] = measured
-                break
-            if until.over:
                 break
     return found
 
@@ -216,7 +227,7 @@ class _Ordinary:
         return None if told is None else float(np.average(told[1], weights=self.weights))
 
 
-def _learned(contest: _Contest, features: Sequence[str], share: float, until: Deadline) -> Learned:
+def _learned(contest: _Contest, features: Sequence[str], share: float, seconds: float | None) -> Learned:
     """The best layout by ``features``, each query being asked by both kinds of readers in their proportion."""
     settings, sampled = contest.situation.settings, contest.sampled
     types = {column.name: column.type for column in sampled.schema.columns}
@@ -226,7 +237,7 @@ def _learned(contest: _Contest, features: Sequence[str], share: float, until: De
     both = np.concatenate([contest.weights * max(1 - share, 1e-6), contest.weights * share])
     log = WeighedLog([*sampled.plain, *sampled.reading], both, contest.situation.blocks.twice())
     trials = max(1, settings.trials // 2)
-    search = SearchSettings(trials, settings.seed, until.seconds, settings.sampler, settings.workers)
+    search = SearchSettings(trials, settings.seed, seconds, settings.sampler, settings.workers)
     return learn_layout(table, log, search, say=contest.say, safeguards=False)
 
 

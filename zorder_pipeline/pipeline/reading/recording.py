@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm, reason_of
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import known_as, local_path
 from zorder_pipeline.pipeline.logs import ingest_into, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.recorder import Recorder
@@ -83,7 +83,7 @@ class Recording:
         """Whether executions would be in the state twice if another one ran beside it."""
         if (self._session, self._place) != (other._session, other._place):
             return False
-        mine, theirs = ({*one.tables, *one.tables.values()} for one in (self, other))
+        mine, theirs = ({*one.tables, *map(known_as, one.tables.values())} for one in (self, other))
         return not mine or not theirs or not mine.isdisjoint(theirs)
 
     def flush(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -86,7 +86,8 @@ def _json_lines(
                 while not whole:
                     rest = stream.readline(MAX_LINE)
                     whole = not rest or rest.endswith(b"\n")
-                if not begun and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
+                is_first = not begun and _DOCUMENT.match(raw) and not _is_record(log.source, raw)
+                if is_first and (found := _document(log)) is not None:
                     yield from (line for line in found if wanted(line.position))
                     return
                 begun = begun or bool(raw.strip(BLANK))
@@ -101,6 +102,15 @@ def _json_lines(
                 yield _damaged(log, number, error)
 
 
+def _is_record(source: str, raw: bytes) -> bool:
+    """Whether a line is a record by itself, whatever lists it has."""
+    try:
+        told = json_of(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, Mapping) and line_of(source, 1, told).reason is None
+
+
 def _document(log: LogFile) -> list[LogLine] | None:
     """A file that is one JSON document: a list of records, or an object that has one, as APIs answer.
 
@@ -111,24 +121,28 @@ def _document(log: LogFile) -> list[LogLine] | None:
     try:
         told = json_of(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        if _is_json(data.split(b"\n", 2)[1:2]):
+        if any(map(_is_json, data.split(b"\n", 2)[:2])):
             return None
         reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "malformed_json"
         reason = reason if data.endswith(b"\n") else "truncated"
         reason = "too_long" if len(data) > MAX_SCRIPT else reason
         return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
     if isinstance(told, Mapping):
-        if line_of(log.source, 1, told).reason is None:  # a record, in one line or in several
-            return None if _is_json(data.split(b"\n", 1)[:1]) else [_record_line(log.source, 1, told)]
+        if line_of(log.source, 1, told).reason is None:  # a record in several lines
+            return [_record_line(log.source, 1, told)]
         lists = [value for value in told.values() if isinstance(value, list)]
-        rows = (value for value in lists if value and all(isinstance(one, Mapping) for one in value))
-        told = next(rows, [] if lists and not any(lists) else [told])  # a page may have no row
+        pages = (value for value in lists if any(_has_statement(log.source, one) for one in value))
+        told = next(pages, [] if lists and not any(lists) else [told])  # a page may have no row
     return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
 
 
-def _is_json(lines: Sequence[bytes]) -> bool:
+def _has_statement(source: str, record: Any) -> bool:
+    return isinstance(record, Mapping) and line_of(source, 1, record).reason != "no_statement"
+
+
+def _is_json(line: bytes) -> bool:
     try:
-        return bool(lines) and json_of(lines[0]) is not None
+        return json_of(line) is not None
     except (ValueError, RecursionError):
         return False
 

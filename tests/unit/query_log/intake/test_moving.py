@@ -71,6 +71,19 @@ def test_a_link_to_what_is_named_besides_is_not_read_twice(tmp_path: Path, alone
     assert len({part.log.source for part in found.parts}) == 1
 
 
+@pytest.mark.parametrize(
+    "named", [("a", "b"), ("a", "b/x.jsonl"), ("link", "b"), ("link", "b/x.jsonl"), ("b/x.jsonl", "a/x.jsonl")]
+)
+def test_links_from_one_log_to_another_are_read_once(tmp_path: Path, named: tuple[str, ...]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "b" / "x.jsonl").write_text(lines(0, 3))
+    (tmp_path / "a" / "x.jsonl").symlink_to("../b/x.jsonl")
+    (tmp_path / "link").symlink_to("b")
+    for order in (named, named[::-1]):
+        assert logs_of([str(tmp_path / name) for name in order]).used == 3
+
+
 @pytest.mark.parametrize("place", ["a\udcff.sql", "\udcff/a.sql"])
 def test_a_name_that_is_no_utf_8_is_told_in_a_sentence(tmp_path: Path, place: str) -> None:
     with pytest.raises(LogError, match=r"has a name that is no UTF-8; rename what is called so"):

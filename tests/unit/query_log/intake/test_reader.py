@@ -16,6 +16,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -93,6 +94,22 @@ def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
     assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
     (tmp_path / "log.json").write_bytes(data[:-9])
     assert ingest([str(tmp_path / "log.json")]).quarantined == {"truncated": 1}
+
+
+@pytest.mark.parametrize("second", [b"\n", b"\r\n", b"begun anew\n", b'{"statement": "SEL'])
+@pytest.mark.parametrize("more", [{"params": []}, {"tables": [{"n": "t"}]}, {"queries": [[1], [2]]}])
+def test_lines_of_records_that_have_lists_are_no_document(tmp_path: Path, more: dict[str, Any], second: bytes) -> None:
+    """One line that is none after the first made a bad line of the whole file, and what came later was passed over."""
+    records = [json.dumps({"statement": f"SELECT a FROM t WHERE a = {i}", **more}).encode() for i in range(9)]
+    lines = b"\n".join(records[1:]) + b"\n" if second.endswith(b"\n") else b""
+    (tmp_path / "log.jsonl").write_bytes(records[0] + b"\n" + second + lines)
+    assert ingest([str(tmp_path / "log.jsonl")]).used == (9 if lines else 1)
+
+
+def test_an_event_with_a_list_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(json.dumps({"id": 1, "params": [{"name": "a"}, {"name": "b"}]}))
+    log = ingest([str(tmp_path / "log.json")])
+    assert (log.lines, log.quarantined) == (1, {"no_statement": 1})
 
 
 @pytest.mark.parametrize("indent", [None, 2])
