@@ -247,7 +247,12 @@ def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral
         return None  # Spark compares all of them as timestamps
     if comparison.op == "in":
         return Range(column.name, column.type, tuple(Interval(p, p) for p in points), hull=not column.partition)
-    if not column.partition and len(set(comparison.literals)) > 1:  # 0.0 and -0.0 are one value, and still two to Delta
+    zeros = {
+        literal.text.lstrip().startswith("-")
+        for literal, item in zip(comparison.literals, items, strict=True)
+        if item.exact and item.value == 0 and column.value_type.family == "float"
+    }
+    if not column.partition and len(points) + len(zeros) // 2 > 1:  # 0.0 and -0.0 are one value, and still two to Delta
         return None
     bounds = [None, *points, None]
     gaps = tuple(Interval(low, high, low is not None, high is not None) for low, high in pairwise(bounds))

@@ -49,9 +49,10 @@ def keep_statistics(
             layout = plan.spec.layout_id
             mine = [str(path) for path, own in zip(files.path, files.layout, strict=True) if own == layout]
             return gather_statistics(before.spark, snapshot, plan.statistics, state, paths=mine, progress=say)
-        wanted, _ = _kept_so_far(snapshot, state)
+        if (so_far := _kept_so_far(snapshot, state)) is None:
+            return None
         new = sorted({*map(str, files.path)} - {*map(str, before.files().path)})
-        return gather_statistics(before.spark, snapshot, wanted, state, paths=new, progress=say) if wanted else None
+        return gather_statistics(before.spark, snapshot, so_far[0], state, paths=new, progress=say)
 
     return _or_told(kept, before, state, say)
 
@@ -59,7 +60,7 @@ def keep_statistics(
 def complete_statistics(
     snapshot: TableSnapshot, state: str, progress: Progress | None = None
 ) -> StatisticsResult | None:
-    """Gather what files lack that came since statistics are kept of the table; None where none are, or none came.
+    """Gather what files lack that came since statistics are kept of the table; None where none are.
 
     Those that others append or rewrite would be opened by every scan until a relayout takes them. What was there before
     that nobody laid out stays without any: all of a large table is read on request alone (`gather_statistics`).
@@ -67,21 +68,25 @@ def complete_statistics(
     say = progress or silent
 
     def completed() -> StatisticsResult | None:
-        wanted, since = _kept_so_far(snapshot, state)
+        if (so_far := _kept_so_far(snapshot, state)) is None:
+            return None
+        wanted, since = so_far
         files = snapshot.files()
         came = files.path[files.modified >= since].astype(str).tolist()
-        if not wanted or not came:
-            return None
         return gather_statistics(snapshot.spark, snapshot, wanted, state, paths=came, progress=say)
 
     return _or_told(completed, snapshot, state, say)
 
 
-def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], int]:
-    """What statistics are kept of a table, and since when, milliseconds since 1970 (the begin of that day)."""
+def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], int] | None:
+    """What statistics are kept of a table, and since when, milliseconds since 1970 (the begin of that day).
+
+    None where none are. In a session to which those that there are say nothing none are to be kept, and those of files
+    that are gone still go.
+    """
     held = FileStats(snapshot.spark, state).load(snapshot.table_id, fresh=True)
     if not len(held):
-        return [], 0
+        return None
     usable = held.within(session_of(snapshot.spark)).under(snapshot.stored_as).features()
     first = pc.min(held.rows["stats_date"]).as_py()
     since = dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000
