@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
 __all__ = ["ANALYSIS", "BUDGET", "CHAIN", "OFFERS", "granted", "made_here", "nightly_budget", "offers"]
-__all__ += ["steps_of", "value_of"]
-__all__ += ["without_room"]
+__all__ += ["steps_of", "value_of", "without_room"]
 
 GROUP = "night"
 OFFERS = AssetKey([GROUP, "offers"])

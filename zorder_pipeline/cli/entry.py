@@ -19,6 +19,7 @@ from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import reason_of
 
+from . import INTERRUPTED
 from .common import err
 from .costs import calibrate, savings
 from .explaining import explain
@@ -33,7 +34,7 @@ from .triage import triage
 
 __all__ = ["main", "zorder"]
 
-UNEXPECTED, INTERRUPTED, TERMINATED = 70, 130, 143
+UNEXPECTED, TERMINATED = 70, 143
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 

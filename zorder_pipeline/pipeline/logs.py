@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_query, without_root
+from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.ingest import ingest as ingest_logs
-from zorder_pipeline.query_log.intake.known import place_of
+from zorder_pipeline.query_log.intake.known import place_of, real_place_of
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
@@ -102,16 +102,10 @@ def _is_below(place: str, folder: str) -> bool:
     return place_of(place).startswith(f"{place_of(folder)}/")
 
 
-def _real(place: str) -> str:
-    """One name for all that lead to a place, links of this machine among them."""
-    local = local_path(without_query(place))
-    return place_of(place) if local is None else place_of(os.path.realpath(local))
-
-
 def _others(places: Iterable[str], source: str) -> list[str]:
     """Logs of their own that links in a source may lead to, or that lie in it: all but itself and what it lies in."""
-    own = _real(source)
-    return [place for place in places if not f"{own}/".startswith(f"{_real(place)}/")]
+    own = real_place_of(source)
+    return [place for place in places if not f"{own}/".startswith(f"{real_place_of(place)}/")]
 
 
 def ingest(
@@ -131,7 +125,7 @@ def ingest(
         LogError: a log does not exist or is of no known format.
     """
     aliases, schemas = names_and_schemas(tables)
-    named = {_real(source.path): source for source in reversed([_source(source) for source in sources])}
+    named = {real_place_of(source.path): source for source in reversed([_source(source) for source in sources])}
     logs = list(reversed(named.values()))
     parts = [
         ingest_logs(

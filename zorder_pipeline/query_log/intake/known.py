@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.moments import asked_at
-from zorder_pipeline.model.places import local_path, store_named, without_password, without_query
+from zorder_pipeline.model.places import known_as, local_path, store_named, without_password, without_query
 
 from .marks import Mark
 from .stored import RECORD
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 __all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of"]
-__all__ += ["in_any", "place_of", "places_of"]
+__all__ += ["in_any", "place_of", "places_of", "real_place_of"]
 
 _OLDER = (
     re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))(?:\?.*?)?\2/\3(/.*)?", re.IGNORECASE),
@@ -51,15 +51,18 @@ def place_of(path: str) -> str:
     return name_of(without_query(path))
 
 
+def real_place_of(path: str) -> str:
+    """`place_of` where links of this machine lead: one name for all that lead to a place."""
+    return place_of(known_as(path))
+
+
 def in_any(places: Iterable[str]) -> Callable[[str], bool]:
     """Tells of a file or folder whether it is one of some places or lies in one, by whatever link of this machine.
 
     >>> in_any(["/logs/a", "s3://b/c"])("/logs/a/1.sql"), in_any(["/logs/a"])("/logs/ab.sql")
     (True, False)
     """
-    given = list(places)
-    local = [path for place in given if (path := local_path(without_query(place))) is not None]
-    within = tuple(f"{name}/" for name in {*map(place_of, given), *map(name_of, map(os.path.realpath, local))})
+    within = tuple(f"{name}/" for place in places for name in {place_of(place), real_place_of(place)})
     return lambda place: f"{name_of(place)}/".startswith(within)
 
 
