@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .pipeline.reading.scanning import sql as sql
 
 __all__ = ["explain", "explain_sql", "record", "scan", "sql"]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _PUBLIC = dict.fromkeys(("explain", "explain_sql", "scan", "sql"), "scanning") | {"record": "recording"}
 
