@@ -639,6 +639,42 @@ def test_a_report_and_triage_count_as_far_back_as_the_configuration(
     assert (asked[0]["days"], asked[0]["assumed"].price_per_core_hour, asked[1]["days"]) == (30, 0.5, 30)
 
 
+@pytest.mark.parametrize(
+    ("words", "trials", "rows", "share"),
+    [
+        (("--state", "{}/state"), 70, 5000, 0.5),
+        (("--state", "{}/state", "--trials", "30"), 30, 5000, 0.5),
+        (("--state", "{}/other"), 200, None, 0.0),
+        ((), 200, None, 0.0),
+    ],
+)
+def test_a_report_searches_as_the_nights_of_its_state_do_and_leaves_their_study_alone(
+    words: tuple[str, ...], trials: int, rows: int | None, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(zorder_pipeline.report, "collect", lambda *_, **given: asked.append(given["settings"]) or 1 / 0)
+    monkeypatch.setattr(report, "start_spark", lambda *_, **__: None)
+    for name in ("state", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "tables.yaml").write_text(f"""
+state: state
+tables:
+  - name: a
+    location: a
+    search: {{trials: 70, study: "sqlite:///{tmp_path}/study.db"}}
+    layout: {{target_file_rows: 5000}}
+    gate: {{enriched_reader_share: 0.5}}
+""")
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    words = tuple(word.format(tmp_path) for word in words)
+    with pytest.raises(ZeroDivisionError):
+        report.report.main(
+            [*words, "--table", f"{tmp_path}/a", "--out", str(tmp_path / "a.html")], standalone_mode=False
+        )
+    assert (asked[0].trials, asked[0].target_file_rows, asked[0].enriched_share) == (trials, rows, share)
+    assert asked[0].study is None
+
+
 def test_a_picture_of_no_table_is_none(tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "triage", lambda *_, **__: ())
     words = ["--log", log(tmp_path), "--picture", str(tmp_path / "p.png")]

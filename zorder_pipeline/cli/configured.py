@@ -12,7 +12,7 @@ from .common import err
 from .states import existing
 
 if TYPE_CHECKING:
-    from zorder_pipeline.config import PipelineConfig
+    from zorder_pipeline.config import PipelineConfig, TableConfig
     from zorder_pipeline.pipeline import Rules
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "settings_at_hand",
     "state_of",
     "state_or_at_hand",
+    "table_at_hand",
 ]
 
 MASTER = "spark.master"
@@ -129,10 +130,19 @@ def half_life_at_hand(state: str | None, table: str) -> float | None:
     Args:
         table: path or catalog name.
     """
+    meant = table_at_hand(state, table)
+    return None if meant is None else meant.search.half_life_days
+
+
+def table_at_hand(state: str | None, table: str) -> TableConfig | None:
+    """What the configuration at hand says of a table if this is its state; None where it does not, or is another's.
+
+    Args:
+        table: path or catalog name.
+    """
     config = configuration_at_hand(state)
     named = () if config is None else config.tables
-    meant = [one.search.half_life_days for one in named if is_same_place(one.table, table)]
-    return meant[0] if meant else None
+    return next((one for one in named if is_same_place(one.table, table)), None)
 
 
 def configuration_of(state: str | None, config_path: str | None) -> PipelineConfig | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from .common import (
@@ -15,12 +18,18 @@ from .common import (
     start_spark,
     table_option,
 )
-from .configured import retention_at_hand
+from .configured import retention_at_hand, table_at_hand
 from .costs import assumed_at_hand
 from .states import existing_state_option
 from .targets import writable, write_file
 
+if TYPE_CHECKING:
+    from zorder_pipeline.pipeline import LearnSettings
+
 __all__ = ["report"]
+
+TRIALS = 200
+"""Fewer than a night's, as somebody waits for the page."""
 
 
 @command
@@ -28,7 +37,11 @@ __all__ = ["report"]
 @log_options(required=False)
 @alias_option
 @existing_state_option(": stored queries, and what relayouts promised and did")
-@click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="Of the search, made anew.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    help=f"Of the search, made anew. By default {TRIALS}, or as the configuration says whose state --state names.",
+)
 @click.option("--literals", is_flag=True, help="Show values of queries and of the table, which can be personal data.")
 @click.option("--out", "target", required=True, type=click.Path(), callback=writable, help="The HTML file to write.")
 def report(
@@ -39,12 +52,11 @@ def report(
     zone: str,
     aliases: tuple[str, ...],
     state: str | None,
-    trials: int,
+    trials: int | None,
     literals: bool,
     target: str,
 ) -> Payload:
     """One self-contained HTML page about a table: what is asked, how it lies, what relayouts cost and saved."""
-    from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
     sources = log_sources(logs, log_format, dialect, zone)
@@ -54,7 +66,7 @@ def report(
         sources,
         state=state,
         aliases=aliases,
-        settings=LearnSettings(trials=trials),
+        settings=_as_in_nights(state, table, trials),
         literals=literals,
         assumed=assumed_at_hand(state, table),
         days=retention_at_hand(state),
@@ -66,3 +78,18 @@ def report(
     out.print(f"written to {target}", soft_wrap=True)
     sections = [section.title for section in found.sections]
     return {"file": target, "lead": found.lead, "sections": sections, "bytes": len(content)}
+
+
+def _as_in_nights(state: str | None, table: str, trials: int | None) -> LearnSettings:
+    """The settings of the nights that write this state, so that the page finds what they would; but it writes nothing,
+    so the nights' study stays as it is.
+    """
+    from zorder_pipeline.pipeline import LearnSettings
+
+    meant = table_at_hand(state, table)
+    if meant is None:
+        return LearnSettings(trials=trials or TRIALS)
+    from zorder_pipeline.assets.settings import learn_settings
+
+    settings = learn_settings(meant)
+    return replace(settings, study=None, trials=trials or settings.trials)
