@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,34 @@ def test_notes_leave_no_transactions_behind(spark: SparkSession, tmp_path: Path)
     commits = sorted((tmp_path / "drift" / "_delta_log").glob("*.json"))
     assert len(commits) == 2
     assert not any('"txn"' in commit.read_text() for commit in commits)
+
+
+def test_notes_that_newer_ones_have_long_replaced_go_a_month_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    memories, today = Memories(spark, str(tmp_path)), datetime.now(UTC).date()
+    assert memories.forget() == 0
+
+    def note(table: str, *ages: int) -> None:
+        for age in ages:
+            day = (today - timedelta(days=age)).isoformat()
+            row = {"schema_version": 1, "table_id": table, "noted_at": f"{day}T01:00:00Z", "noted_date": day}
+            memories.table.append([row | {"memory": json.dumps({"age": age})}])
+
+    def ages() -> set[tuple[str, int]]:
+        rows = memories.table.read().collect()
+        return {(row["table_id"], json.loads(row["memory"])["age"]) for row in rows}
+
+    note("a", 59, 45, 29, 0)
+    note("it's dropped", 400, 90)
+    before = ages()
+    spark.sql(f"DELETE FROM delta.`{tmp_path}/drift` WHERE memory = '{{\"age\": 400}}'")
+    assert memories.forget() == 0, "none that a newer one replaced is two months old"
+    assert ages() == before - {("it's dropped", 400)}
+    note("a", 61)
+    note("it's dropped", 91)
+    assert memories.forget() == 4
+    assert ages() == {("a", 29), ("a", 0), ("it's dropped", 90)}
+    assert memories.newest("it's dropped") == {"age": 90}
+    assert memories.forget() == 0
 
 
 def spoil(folder: Path, day: str, column: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .state_table import StateTable
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Memories"]
 
+KEPT_DAYS = 30
+"""Days that notes stay of which there is a newer one, for people: nothing reads them."""
 SCHEMA_VERSION = 1
 COLUMNS = ("schema_version INT", "table_id STRING", "noted_at TIMESTAMP", "noted_date DATE", "memory STRING")
 
@@ -45,3 +47,22 @@ class Memories:
         row = {"schema_version": SCHEMA_VERSION, "table_id": table_id, "noted_at": now.isoformat()}
         row |= {"noted_date": now.date().isoformat(), "memory": json.dumps(dict(memory))}
         self.table.append([row])
+
+    def forget(self) -> int:
+        """Delete notes older than `KEPT_DAYS` of tables that have a newer one; returns how many rows are gone.
+
+        Nothing as long as none is twice as old, so that a month of them takes one commit.
+
+        Raises:
+            LostRaceError: another writer was faster each time.
+        """
+        from pyspark.sql import functions as F
+
+        if not self.table.exists():
+            return 0
+        days = self.table.read().groupBy("table_id").agg(F.min("noted_date"), F.max("noted_date")).collect()
+        before, early = (datetime.now(UTC).date() - timedelta(days=KEPT_DAYS * times) for times in (1, 2))
+        if not any(first < min(last, early) for _, first, last in days):
+            return 0
+        newest = [{"table_id": name, "noted_date": last} for name, _, last in days if last < before]
+        return self.table.delete(before, newest)

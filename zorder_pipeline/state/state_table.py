@@ -1,8 +1,9 @@
-"""A Delta table of the pipeline's state: rows added exactly once, changed in place, older schemas upgraded."""
+"""A Delta table of the pipeline's state: rows added exactly once, changed, deleted by their day; old schemas grow."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import ZorderError
@@ -97,14 +98,24 @@ class StateTable:
         """Set ``values`` in the rows whose columns equal ``key``; by None those are meant that have no value there."""
         changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
         changes.append(f"schema_version = {self.version}")
-        condition = " AND ".join(f"{name} <=> {self._sql(name, value)}" for name, value in key.items())
-        statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}"
+        statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {self._meant(key)}"
 
         def change() -> None:
             self._upgrade()
             self.spark.sql(statement).collect()
 
         insist(self.path, change)  # another row of the same file may be changed, or the table upgraded by another
+
+    def delete(self, before: date, kept: Sequence[Mapping[str, Any]]) -> int:
+        """Delete the rows of partitions before a day, but for those whose columns equal one of ``kept``; how many."""
+        condition = f"{self.partition} < {self._sql(self.partition, before)}"
+        condition += "".join(f" AND NOT ({self._meant(key)})" for key in kept)
+        statement = f"DELETE FROM {sql_name(self.path)} WHERE {condition}"
+        return insist(self.path, lambda: int(self.spark.sql(statement).collect()[0][0]))
+
+    def _meant(self, key: Mapping[str, Any]) -> str:
+        """The rows whose columns equal ``key``, as an SQL condition."""
+        return " AND ".join(f"{name} <=> {self._sql(name, value)}" for name, value in key.items())
 
     def _sql(self, name: str, value: Any) -> str:
         """A value of a column as SQL text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,16 @@ PER_PARTITION = 32
 def tidy_state(spark: SparkSession, state: str) -> dict[str, int]:
     """Merge the small files of the state's tables by Delta's OPTIMIZE; returns how many were merged, by table.
 
-    No row changes. Where another run writes the same files, they are left to the next night.
+    No row changes, but memories that newer ones have long replaced are deleted (`Memories.forget`). Where another run
+    writes the same files, they are left to the next night.
 
     Args:
         state: folder of the state.
     """
     tables = [kind(spark, state).table for kind in BY_DAY]
     days = {table.path: table.partition for table in tables}
+    with contextlib.suppress(LostRaceError):
+        Memories(spark, state).forget()
     store = LogStore(spark, state)
     found = {path: _merged(spark, path, days.get(path)) for path in (*days, *map(store.path, GROWING))}
     return {os.path.basename(path): count for path, count in found.items() if count}
