@@ -58,7 +58,7 @@ def _one(
     stored = as_stored(loaded.rows, files)
     before = estimator.rows_read(stored, files) / loaded.rows
     rewritten = learned.spec is not None and proof.low > 0
-    after = applied(loaded, learned.spec, files, estimator) if rewritten and learned.spec is not None else before
+    after = applied(loaded, learned.spec, files, estimator).shares if rewritten and learned.spec is not None else before
     progress(f"{case.name}, {kind}, seed {seed}: {before.mean():.3f} -> {after.mean():.3f}")
     name = f"{case.name}: {kind}"
     figures: dict[str, float] = {"rewritten": rewritten}

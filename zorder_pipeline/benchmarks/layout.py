@@ -9,6 +9,7 @@ but a measure of how much more there is to be had by tables of files with zone m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ from .chosen import CHOSEN, CONTENDERS
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .vocabulary import NAMES
 
-__all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulated"]
+__all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "Read", "applied", "learn", "simulated"]
 
 FILES = 500
 QUERIES = 500
@@ -48,8 +49,28 @@ PEERS: dict[str, tuple[str, ...]] = {
 }
 
 Floats = npt.NDArray[np.float64]
-Beside = Callable[[Loaded, npt.NDArray[np.int64], int], Iterator[tuple[str, str, Floats]]]
-"""Further contenders' names, labels and shares, from the sample's rows and a number of files."""
+
+
+class Read(NamedTuple):
+    """What a table is read of under a layout.
+
+    Attributes:
+        shares: of the rows, by query.
+        files: that the layout makes of the table.
+    """
+
+    shares: Floats
+    files: int
+
+    @staticmethod
+    def under(draft: AnyDraft | None, table: SampledTable, estimator: Estimator) -> Read:
+        """Of a table under ``draft`` (None: as stored), by the estimator's queries."""
+        file, files = table.blocks(draft)
+        return Read(estimator.rows_read(file, files) / table.rows, int(files))
+
+
+Beside = Callable[[Loaded, npt.NDArray[np.int64], int], Iterator[tuple[str, str, Read]]]
+"""Further contenders' names, labels and what they read, from the sample's rows and a number of files."""
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -93,7 +114,7 @@ def _one(
     unseen = loaded.estimator(loaded.unseen_boxes)
     learned, sampled, chosen = learn(loaded, files, seed)
     whole = loaded.whole(sampled, files)
-    stored = whole.rows_read(None, unseen)
+    stored = Read.under(None, whole, unseen)
     read = {"stored": stored} if options.wants("stored") else {}
     training = Training(
         sampled,
@@ -111,25 +132,28 @@ def _one(
     }
     for baseline in CONTENDERS:
         if options.wants(baseline.name) and (draft := baseline.make(training)) is not None:
-            read[baseline.name] = whole.rows_read(draft, unseen)
+            read[baseline.name] = Read.under(draft, whole, unseen)
     delta = [own for own in read if own.startswith(("zorder", "liquid"))]
     frequent = [own for own in delta if not own.endswith("-chosen")]
     for best, among in ((DELTA, delta), (FREQUENT, frequent)):
         if among:  # the best of them in hindsight: nobody knows beforehand which it is
-            read[best] = min((read[own] for own in among), key=lambda shares: float(shares.mean()))
-    for own, label, shares in beside(loaded, chosen, files) if beside is not None else ():
+            read[best] = min((read[own] for own in among), key=lambda each: float(each.shares.mean()))
+    for own, label, each in beside(loaded, chosen, files) if beside is not None else ():
         if options.wants(own):
-            read[own], labels[own] = shares, label
-    read[HINDSIGHT] = whole.rows_read(_in_hindsight(loaded, sampled, chosen), unseen)
+            read[own], labels[own] = each, label
+    read[HINDSIGHT] = Read.under(_in_hindsight(loaded, sampled, chosen), whole, unseen)
     ours = stored if learned.spec is None else applied(loaded, learned.spec, files, unseen)
     figures = _kept(loaded, learned, files) | {
         "layout": learned.name,
         "matched by statistics": _matched_by_statistics(loaded),
+        "files": ours.files,
     }
-    progress(f"{name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
-    yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, name)
-    for own, shares in read.items():
-        yield Outcome(own, labels.get(own, own), seed, {"share": shares}, case=name)
+    progress(
+        f"{name}, seed {seed}: {learned.name} reads {ours.shares.mean():.4f}, promise kept {figures['promise']:.3f}"
+    )
+    yield Outcome(OURS, "ours", seed, {"share": ours.shares}, {"learn": learned.seconds}, figures, name)
+    for own, each in read.items():
+        yield Outcome(own, labels.get(own, own), seed, {"share": each.shares}, figures={"files": each.files}, case=name)
 
 
 def learn(
@@ -162,10 +186,11 @@ def _in_hindsight(loaded: Loaded, sampled: SampledTable, chosen: npt.NDArray[np.
     return grow_tree(sampled.fine, estimator, np.ones(len(loaded.unseen_boxes)), sampled.rows_per_file)
 
 
-def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:
-    """Share of rows each query reads of the whole table laid out as ``zorder apply`` does."""
+def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Read:
+    """What is read of the whole table laid out as ``zorder apply`` does."""
     file = files_under(spec, loaded.columns, loaded.rows / files)
-    return estimator.rows_read(file.astype(np.int32), int(file.max()) + 1) / loaded.rows
+    made = int(file.max()) + 1
+    return Read(estimator.rows_read(file.astype(np.int32), made) / loaded.rows, made)
 
 
 def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
@@ -174,7 +199,7 @@ def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     estimator = loaded.estimator(unseen.each(loaded.train_boxes))
     stored = as_stored(loaded.rows, files)
     before = estimator.rows_read(stored, files) / loaded.rows
-    after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)
+    after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator).shares
     return {
         "promise": float(unseen.times @ after / (unseen.times @ learned.after)),
         "before": float(unseen.times @ before / (unseen.times @ learned.before)),

@@ -51,7 +51,7 @@ BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 OVER_QUERIES = "95% over queries of these logs"
-UNLIKE = 0.05
+UNLIKE = 0.02
 """Share by which a contender's number of files may differ from ours without a word."""
 
 

@@ -28,7 +28,7 @@ from .cases import Arrays, Case, Loaded
 from .data import denormalised_lineitem
 from .denormalised import TABLE, denormalised_logs
 from .harness import Options, Outcome, Progress, Workload
-from .layout import PEERS, simulated
+from .layout import PEERS, Read, simulated
 
 __all__ = ["WORKLOAD", "frequent_conditions", "reader", "satisfied", "sop_files"]
 
@@ -39,7 +39,6 @@ BITS = (8, 12, 16, 24)
 conditions rows have too many combinations to be merged well."""
 
 Bits = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -47,8 +46,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     return simulated((CASE,), options, progress, _beside)
 
 
-def _beside(loaded: Loaded, chosen: npt.NDArray[np.int64], files: int) -> Iterator[tuple[str, str, Floats]]:
-    """Shares of the rows that are read of SOP's own layout, by its bits and min/max."""
+def _beside(loaded: Loaded, chosen: npt.NDArray[np.int64], files: int) -> Iterator[tuple[str, str, Read]]:
+    """What is read of SOP's own layout, by its bits and min/max."""
     conditions = frequent_conditions(loaded.train_boxes)
     sample = replace(loaded, columns=loaded.part(chosen), rows=len(chosen))
     features = [Feature(str(i), "predicate", "boolean", "", (), weight=w) for i, (_, w) in enumerate(conditions)]
@@ -60,7 +59,7 @@ def _beside(loaded: Loaded, chosen: npt.NDArray[np.int64], files: int) -> Iterat
         distinct, counts = np.unique(vectors_of(truth), return_counts=True)
         vectors = Vectors.of_codes(distinct, counts.astype(np.int64), len(asked))
         sop = Sop.learn([features[j] for j in ranked[:most]], vectors, len(chosen) / files)
-        read = _read(sample, asked, truth, sop, files, loaded.train_boxes).mean()
+        read = _read(sample, asked, truth, sop, files, loaded.train_boxes).shares.mean()
         if read < least:
             best, least = (asked, sop), read
     assert best is not None
@@ -75,9 +74,10 @@ def _beside(loaded: Loaded, chosen: npt.NDArray[np.int64], files: int) -> Iterat
 
 def _read(
     table: Loaded, conditions: Sequence[Box], truth: Sequence[Bits], sop: Sop, files: int, queries: Sequence[Boxes]
-) -> Floats:
+) -> Read:
     file = sop_files(sop.index_of(vectors_of(truth)), table.rows / files)
-    return reader(table, conditions, truth, queries).rows_read(file, int(file.max()) + 1) / table.rows
+    made = int(file.max()) + 1
+    return Read(reader(table, conditions, truth, queries).rows_read(file, made) / table.rows, made)
 
 
 def frequent_conditions(queries: Sequence[Boxes]) -> list[tuple[Box, float]]:

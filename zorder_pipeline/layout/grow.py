@@ -157,8 +157,9 @@ def grow_by_predicates(
 ) -> TreeDraft:
     """The qd-tree as published: cuts only where the training queries' predicates begin and end, every leaf a file.
 
-    A leaf has at least b rows; b is about the smallest for which there are no more files than other layouts have in all
-    partitions. Cuts learn the training queries by heart, so unseen ones read more than under `grow_tree`.
+    A leaf has at least b rows; b is the smallest for which there are no more files than other layouts have in all
+    partitions: of fewer files more would be read than need be. Cuts learn the training queries by heart, so unseen ones
+    read more than under `grow_tree`.
 
     Args:
         estimator: of the table's sample and the queries.
@@ -171,14 +172,15 @@ def grow_by_predicates(
     rows = np.array([table.rows]) if table.partition is None else np.unique(table.partition, return_counts=True)[1]
     files = int(np.maximum(1, np.round(rows / table.rows_per_file)).sum())
     low, high = max(1, int(table.rows_per_file / 4)), max(2, int(table.rows_per_file))
-    best: TreeDraft | None = None
-    while best is None or high - low > max(1, high // 16):
+    best, made = None, 0
+    while best is None or (high - low > 1 and made < files):
         least = high if best is None else (low + high) // 2
         tree = replace(_grown(ground, weights, settings, least, deadline=deadline), leaves_are_files=True)
         if deadline.over:
             return tree
-        if len(tree.feature) == 1 or table.blocks(tree)[1] <= files:
-            best, high = tree, least
+        blocks = table.blocks(tree)[1]
+        if len(tree.feature) == 1 or blocks <= files:
+            best, made, high = tree, blocks, least
         elif best is None:
             high *= 2
         else:
