@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.gathering import asked_of, gathered
+from tests.spark.gathering import asked_of, gathered, read_alike
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.file_stats import Feature
@@ -39,6 +39,22 @@ def test_what_is_held_of_the_state_is_what_lies_there(spark: SparkSession, tmp_p
         file_stats._loaded.clear()
         read = store.load(table_id)
         assert sorted(map(str, held.rows.to_pylist())) == sorted(map(str, read.rows.to_pylist()))
+
+
+def test_who_gathers_of_an_older_version_forgets_nothing_of_a_later_one(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.sql("SELECT 1 AS id, 'late' AS comment").coalesce(1).write.format("delta").save(path)
+    old = open_table(spark, path)
+    spark.sql("SELECT 2 AS id, 'soon' AS comment").coalesce(1).write.format("delta").mode("overwrite").save(path)
+    gathered(spark, path, state, "comment LIKE '%late%'")
+    assert read_alike(spark, path, state, "comment LIKE '%late%'") == 0
+    done = gather_statistics(spark, old, asked_of(old, "comment LIKE '%late%'"), state)
+    assert done.files_forgotten == 0
+    assert read_alike(spark, path, state, "comment LIKE '%late%'") == 0, "of the file that there is, all is still known"
+    file_stats._loaded.clear()
+    assert len(set(FileStats(spark, state).load(old.table_id).rows["path"].to_pylist())) == 2
+    gathered(spark, path, state, "comment LIKE '%soon%'")
+    assert len(set(FileStats(spark, state).load(old.table_id).rows["path"].to_pylist())) == 1
 
 
 @pytest.mark.matrix

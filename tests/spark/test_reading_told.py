@@ -135,6 +135,23 @@ def test_statistics_of_another_java_s_time_zones_do_not_count(
     assert [read_alike(spark, path, state, one) for one in asked] == [1, 2], "a text has no time zone"
 
 
+def test_statistics_of_a_java_that_writes_doubles_otherwise_do_not_count(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    for number in ("1e-323D", "2D"):
+        spark.sql(f"SELECT {number} f").coalesce(1).write.format("delta").mode("append").save(path)
+    monkeypatch.setattr(session, "_java", lambda _: 17)
+    gathered(spark, path, state, asked := "CAST(f AS STRING) = '3.0'")
+    assert read_alike(spark, path, state, asked) == 0
+    monkeypatch.setattr(session, "_java", lambda _: 18)
+    assert read_alike(spark, path, state, asked) == 0
+    monkeypatch.setattr(session, "_java", lambda _: 21)
+    assert read_alike(spark, path, state, asked) == 2
+    gathered(spark, path, state, asked)
+    assert read_alike(spark, path, state, asked) == 0
+
+
 def test_statistics_of_a_java_with_other_capitals_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     """Turkish has a dotted capital i."""
     path, state = str(tmp_path / "t"), str(tmp_path / "state")

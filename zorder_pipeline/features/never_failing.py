@@ -27,7 +27,8 @@ _LOGIC = (
     "Column Paren And Or Not EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Coalesce If Case Greatest Least"
 )
 _TEXTS = (
-    "Lower Upper Trim Left Right Substring SubstringIndex Concat Replace Reverse Initcap JSONExtract JSONExtractScalar"
+    "Lower Upper Trim Left Right Substring SubstringIndex Concat DPipe Replace Reverse Initcap "
+    "JSONExtract JSONExtractScalar"
 )
 _OF_TEXT = "Like ILike RegexpLike Length StartsWith EndsWith Contains StrPosition Cast TryCast"
 _OTHERS = """Year Quarter Month Week WeekOfYear Day DayOfWeek DayOfMonth DayOfYear Hour Minute Second Extract DateTrunc

@@ -99,6 +99,8 @@ class FileStats:
     ) -> tuple[int, int]:
         """Keep statistics and forget those of files that are gone, in one commit; what is known already stays.
 
+        Of what was gathered of a later version meanwhile nothing is forgotten.
+
         Args:
             version: table version that the files were read from.
             session: see `zorder_pipeline.reading.session.session_of`.
@@ -119,10 +121,13 @@ class FileStats:
             new = [key not in seen or (values and not seen[key]) for key, values in asked]
             added = added.filter(pa.array(new, pa.bool_()))
             replaced = {key for (key, _), more in zip(asked, new, strict=True) if more and key in seen}
-            kept = known.of(list(vectors)).rows
+            older = known.rows.filter(
+                pc.less_equal(known.rows["version"], version)
+            )  # later ones tell of files of theirs
+            gone = [path for path in older["path"].unique().to_pylist() if path not in vectors]
+            kept = known.rows.filter(pc.invert(pc.is_in(known.rows["path"], pa.array(gone, pa.string()))))
             if replaced:
                 kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
-            gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
             if len(added) or gone:
                 self._write(table_id, added, gone, replaced)
                 self._wrote(table_id, pa.concat_tables([kept, added]))

@@ -30,6 +30,8 @@ SETTINGS = (
 FAMILIES = ("spark.sql.legacy.", "spark.sql.function.")
 CASES = frozenset(("az", "aze", "el", "ell", "hy", "hye", "lit", "lt", "nl", "nld", "tr", "tur"))
 """Languages in which Java, or ICU, maps some letters to capitals, or back, otherwise than in all others."""
+NEW_TEXTS = 19
+"""Version of Java since which some doubles have another text, as the shortest that tells them apart (JDK-4511638)."""
 _AGGREGATING = (
     *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "decode", "length"),
     *("max", "min", "negative", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
@@ -47,6 +49,8 @@ def session_of(spark: SparkSession) -> str:
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
     if (language := str(java_class(spark, "java.util.Locale").getDefault().getLanguage())) in CASES:
         told.append(f"letters of {language}")  # only of these, so that what was gathered in others counts in all others
+    if _java(jvm(spark)) >= NEW_TEXTS:  # only of these, as of letters
+        told.append("texts of doubles since Java 19")
     told += [f"{key} {settings.get(key)}" for key in SETTINGS]
     told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(FAMILIES)]
     return ", ".join(told) + RULES + zone_rules(jvm(spark))
@@ -70,6 +74,12 @@ def zone_rules(of: Any) -> str:
         return str(getattr(of, "java.time.zone.ZoneRulesProvider").getVersions("UTC").lastEntry().getKey())
     except Py4JError:  # a provider of somebody's own
         return "unknown"
+
+
+@lru_cache(maxsize=4)
+def _java(of: Any) -> int:
+    """Version of a JVM, such as 17."""
+    return int(getattr(of, "java.lang.Runtime").version().feature())
 
 
 def _apart(spark: SparkSession) -> bool:

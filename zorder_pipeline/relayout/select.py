@@ -229,12 +229,15 @@ def _names_one(where: str, names: Sequence[str]) -> bool:
 
     >>> [_names_one(text, ["ds"]) for text in ("`DS` = 1", "'ds' = 'ds'", "length(ds) > 3", "current_date() > '2026'")]
     [True, False, True, False]
+    >>> _names_one("load = '2026-01-01'", ["load"])
+    True
     """
     import sqlglot
     from sqlglot import exp
 
     try:
-        found = sqlglot.parse_one(where, dialect="spark").find_all(exp.Column)
+        # in brackets, as a text that begins with some words is a command; with a line's end, as it may end in a comment
+        found = sqlglot.parse_one(f"({where}\n)", dialect="spark").find_all(exp.Column)
         return not {name.lower() for name in names}.isdisjoint(column.name.lower() for column in found)
     except sqlglot.errors.SqlglotError:
         return True

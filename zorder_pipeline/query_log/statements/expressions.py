@@ -30,7 +30,7 @@ MAX_BRACKETS = 20
 
 _SYNTAX = """Column Identifier Literal Boolean Null Paren Tuple DataType DataTypeParam Var Interval"""
 _OPERATORS = """And Or Not Neg EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Add Sub Mul Div Mod IntDiv
-    BitwiseAnd BitwiseOr BitwiseXor Like ILike RegexpLike Cast TryCast If Case Bracket Dot"""
+    BitwiseAnd BitwiseOr BitwiseXor DPipe Like ILike RegexpLike Cast TryCast If Case Bracket Dot"""
 _FUNCTIONS = """Abs Ceil Floor Round Sign Sqrt Pow Ln Greatest Least Coalesce Nullif
     Lower Upper Trim Length Left Right Substring SubstringIndex Concat ConcatWs Replace Reverse Initcap
     StartsWith EndsWith Contains StrPosition RegexpExtract RegexpReplace SplitPart MD5 SHA SHA2
@@ -82,6 +82,11 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     "MONTH(ts) = 3 AND c <> 'x'"
     >>> rebuilt(parse_one("`null` = 'x'", read="spark"), lambda node: node.name)
     "`null` = 'x'"
+    >>> [
+    ...     rebuilt(parse_one(text, read="spark"), lambda node: node.name)
+    ...     for text in ("`desc` LIKE 'x_'", "f(`desc`) = 1")
+    ... ]
+    ["`desc` LIKE 'x_'", '']
     >>> rebuilt(parse_one("datediff(d, CAST('today' AS DATE)) = 0", read="spark"), lambda node: node.name)
     ''
     >>> crafted = 'EXTRACT("year FROM ts) = 1 OR f(1) = EXTRACT(year" FROM ts) = 5'
@@ -94,12 +99,17 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     """
     if not _allowed(node):
         return ""
+    return _written(node, name_of, _is_plain) or _written(node, name_of, _is_plain_anywhere)
+
+
+def _written(node: exp.Expr, name_of: Callable[[exp.Expr], str | None], is_plain: Callable[[str], bool]) -> str:
+    """Its text, names that are not plain in quotes; "" where it is another one once it is read again."""
     copy = node.copy()
     for column in list(copy.find_all(exp.Column)):
         name = name_of(column)
         if name is None:
             return ""
-        path = [exp.to_identifier(part, quoted=not _is_plain(part)) for part in name.split(".")]
+        path = [exp.to_identifier(part, quoted=not is_plain(part)) for part in name.split(".")]
         plain = exp.column(*reversed(path)) if len(path) <= 4 else exp.Dot.build(path)
         if column is copy:
             copy = plain
@@ -211,9 +221,15 @@ def _allowed(node: exp.Expr) -> bool:
         if isinstance(item, _PATTERNS) and _may_explode(item.args.get("expression")):
             return False
         # of a text that is put together Spark would make a time, too, if it turned out to be "now"
-        if isinstance(item, (exp.Func, *_CASTS)) and not isinstance(item, exp.Connector) and _of_no_column(item):
+        made = isinstance(item, (exp.Func, exp.DPipe, *_CASTS)) and not isinstance(item, exp.Connector)
+        if made and not _is_branch(item) and _of_no_column(item):
             return False
     return True
+
+
+def _is_branch(item: exp.Expr) -> bool:
+    """Whether it is a WHEN of a CASE, whose parts count each by itself."""
+    return isinstance(item, exp.If) and isinstance(item.parent, exp.Case)
 
 
 def _may_explode(pattern: exp.Expr | None) -> bool:
@@ -240,3 +256,14 @@ def _is_plain(name: str) -> bool:
         return False
     sides = (found.this.expression, found.expression.this) if isinstance(found, exp.And) else ()
     return bool(sides) and all(isinstance(side, exp.Column) and side.name == name for side in sides)
+
+
+@cache
+def _is_plain_anywhere(name: str) -> bool:
+    """Whether it is also where a text, or what is in brackets, begins with it: ``comment`` begins a command there."""
+    try:
+        found = sqlglot.parse_one(f"{name} = LOWER({name})", read=dialect_of("spark"))
+    except SqlglotError:
+        return False
+    sides = (found.this, found.expression.this) if isinstance(found, exp.EQ) else ()
+    return _is_plain(name) and bool(sides) and all(isinstance(side, exp.Column) and side.name == name for side in sides)

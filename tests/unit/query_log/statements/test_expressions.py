@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
@@ -104,3 +105,48 @@ def test_what_means_the_same_is_kept_of_every_dialect() -> None:
     for dialect in ("trino", "duckdb", "snowflake", "bigquery"):
         for text in ("lower(s) = 'x'", "substr(s, 2, 3) = 'ab'", "EXTRACT(MONTH FROM day) = 3", "s LIKE '%x'"):
             assert any(_kept(text, dialect)), (dialect, text)
+
+
+SPARK = Dialect.get_or_raise("spark")
+WORDS = {
+    *(word.split()[0].lower() for word in SPARK.tokenizer_class.KEYWORDS if word[:1].isalpha()),
+    *(word.lower() for known in (SPARK.parser_class.FUNCTIONS, SPARK.parser_class.FUNCTION_PARSERS) for word in known),
+}
+PLACES = ["{} LIKE '%x%'", "{} = n + 1", "upper({}) = 'X'", "coalesce({}, n) = 'b'", "NOT {} RLIKE 'a+'"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_column_may_be_called_by_any_word_of_the_language(place: str) -> None:
+    """What is kept is read again by itself, where some words, such as comment and load, begin a command."""
+    words = sorted(word for word in WORDS if word.isidentifier())
+    assert len(words) > 500
+    lost = [word for word in words if not all(_kept(place.format(f"`{word}`")) or [""])]
+    assert not lost
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("comment LIKE '%late%'", "`comment` LIKE '%late%'"),
+        ("`desc` LIKE '%late%'", "`desc` LIKE '%late%'"),
+        ("upper(comment) = 'X'", "UPPER(comment) = 'X'"),
+        ("`all` LIKE '%late%'", "all LIKE '%late%'"),
+        ("upper(`all`) = 'X'", "UPPER(`all`) = 'X'"),
+    ],
+)
+def test_such_a_name_is_in_quotes_only_where_it_needs_them(condition: str, kept: str) -> None:
+    assert _kept(condition) == [kept]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("CASE c WHEN 'a' THEN 1 WHEN 'b' THEN 2 END = n", "CASE c WHEN 'a' THEN 1 WHEN 'b' THEN 2 END = n"),
+        ("a || b = 'ab'", "a || b = 'ab'"),
+        ("CASE c WHEN 'a' THEN upper('x') END = b", ""),
+        ("CASE c WHEN 'a' THEN 'now' END > ts", ""),
+        ("ts < if(c = 'a', 'n' || 'ow', ts)", ""),
+    ],
+)
+def test_cases_of_values_and_joined_texts_are_kept_unless_they_tell_the_time(condition: str, kept: str) -> None:
+    assert [text for text in _kept(condition) if text] == ([kept] if kept else [])
