@@ -30,7 +30,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(pipeline, "ingest_into", ingested)
     monkeypatch.setattr(pipeline, "stored_log", lambda *_: QueryLog((), 0, 0))
-    monkeypatch.setattr(logs, "open_table", lambda *_, **__: SimpleNamespace(location="/t"))
+    monkeypatch.setattr(logs, "open_table", lambda *_, **__: SimpleNamespace(location="/t", table_id="1"))
 
     def reading(*names: str) -> tuple[StoredLog, list[str]]:
         listed = ", ".join(f"{{path: {name}}}" for name in names)
@@ -65,7 +65,7 @@ def test_what_sessions_recorded_is_enough_without_a_log(read: Any, monkeypatch: 
 
 def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = QueryLog((), 0, 0)
-    monkeypatch.setattr(logs_asset, "read_logs", lambda *_: (StoredLog(nothing), nothing))
+    monkeypatch.setattr(logs_asset, "read_logs", lambda *_: (StoredLog(nothing), nothing, {}))
     monkeypatch.setattr(pipeline, "tidy_state", lambda *_: {})
     monkeypatch.setattr(DeltaSparkResource, "session", None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import PipelineConfig, load_config
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.pipeline.repeated import repeated
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.report import collect
 
@@ -141,6 +143,27 @@ def test_the_queries_of_a_table_are_found_by_where_it_lies(nights: Nights) -> No
     assert "30 queries" in made.about
     snapshot = open_table(nights.spark, "sales_2026")
     assert pipeline.names_in_state(nights.spark, nights.config.state, "sales_2026", snapshot)[0] == "sales"
+
+
+def test_a_table_by_its_place_and_by_its_name_is_one(nights: Nights) -> None:
+    """All of its queries are those of the first entry; a copy of its folder, which keeps the id, has its own."""
+    shutil.copytree(nights.place, nights.folder / "copy")
+    (nights.folder / "tables.yaml").write_text(
+        CONFIG.replace("tables: [", f"tables: [{{name: first, location: {nights.place}}}, ").replace(
+            "]}]", "]}, {name: copied, location: copy}]"
+        )
+    )
+    nights.ask(0)
+    nights.ask(1, name="sales_2026")
+    nights.ask(2, name='"3f2a"')
+    nights.ask(3, name="copied")
+    warned: list[str] = []
+    known = pipeline.configured_tables(nights.spark, nights.config, warned.append)
+    assert repeated(known) == {"sales": "first", "copied": "first"}
+    assert [warning.partition(":")[0] for warning in warned] == ["sales", "copied"]
+    assert nights.night() == 4
+    stored = pipeline.stored_log(nights.spark, nights.config.state)
+    assert [query.table for query in stored.queries] == ["first", "first", "first", "copied"]
 
 
 def test_the_queries_of_a_table_are_none_of_another_whose_folder_has_its_name(nights: Nights) -> None:

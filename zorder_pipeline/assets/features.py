@@ -14,6 +14,7 @@ from .budget import BEFORE
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, opened, stage_asset, told
 from .metadata import bullets, md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
+from .repeated import refuse_repeated
 from .settings import learn_settings, redact_key
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             return
         with told(context, table.name):
             snapshot = opened(zorder_spark.session, shelf)
+            refuse_repeated(context, shelf, snapshot)
             queries = queries_of(log, [table.name], snapshot)
             analysis = _analysed(context, shelf, snapshot, log, queries)
             if analysis is None:

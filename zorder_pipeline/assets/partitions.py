@@ -23,6 +23,7 @@ from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
 from .events import spoken
 from .metadata import bullets, cause_of
 from .partition_keys import PARTITIONS, keep_in_step, partitions_of
+from .repeated import refuse_repeated
 from .settings import gate_settings, rules
 from .upstream import has_partitions
 
@@ -68,6 +69,7 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
 
         with told(context, table.name):
             snapshot = opened(zorder_spark.session, shelf)
+            refuse_repeated(context, shelf, snapshot)
             rows = pipeline.rows_by_partition(snapshot)
             outcomes = pipeline.apply_partitions(
                 zorder_spark.session,

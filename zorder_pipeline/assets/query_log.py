@@ -27,6 +27,7 @@ from zorder_pipeline.query_log.intake.stored import StoredLog
 from .budget import CHAIN, steps_of
 from .common import POOL, QUERY_LOG, VALUES, DeltaSparkResource, Shelf, code_reference, freshness, told
 from .metadata import log_facts, percent
+from .repeated import noted_repeated
 from .source import observations
 
 __all__ = ["check_parse_rate", "query_log"]
@@ -57,11 +58,11 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         for seen in observations(config, _tables(config, steps_of(context))):
             context.log_event(seen)
         with told(context, "query_log"):
-            added, log = read_logs(context, zorder_spark, config)
+            added, log, repeated = read_logs(context, zorder_spark, config)
             for name, count in pipeline.tidy_state(zorder_spark.session, config.state).items():
                 context.log.info(f"merged {count:,} small files of the state's table {name}")
         new = {"new statements": added.log.lines, "new log files": added.files}
-        facts = log_facts(log, config) | new | {STATE: config.state}
+        facts = log_facts(log, config) | new | {STATE: config.state} | noted_repeated(repeated)
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
         yield check_parse_rate(log, added.log, config.monitoring.min_parsed_share)
 
@@ -124,8 +125,9 @@ def _parsed(what: str, log: QueryLog, least: float) -> str:
 
 def read_logs(
     context: AssetExecutionContext, zorder_spark: DeltaSparkResource, config: PipelineConfig
-) -> tuple[StoredLog, QueryLog]:
-    """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
+) -> tuple[StoredLog, QueryLog, dict[str, str]]:
+    """Add what is new in the configured logs to the state; returns that, the queries of the retention time, and which
+    tables stand twice in the configuration (`zorder_pipeline.pipeline.repeated`).
 
     A table that cannot be opened is left to its own assets to complain about, and its queries are kept; a log that
     cannot be read is left to the next night, as long as there is another. Without any log what was recorded counts, or
@@ -136,6 +138,7 @@ def read_logs(
         LogError: no log can be read.
     """
     from zorder_pipeline import pipeline
+    from zorder_pipeline.pipeline.repeated import repeated
 
     there = f"{counted(len(config.tables), 'table')} and {counted(len(config.query_logs), 'query log')}"
     context.log.info(f"opening {there} in Spark")
@@ -160,7 +163,7 @@ def read_logs(
             f"no query log is configured, and none is recorded in {config.state}: name one under query_logs: in "
             "tables.yaml, or record sessions into that state (docs/reading.md)"
         )
-    return StoredLog.merged(added), stored
+    return StoredLog.merged(added), stored, repeated(known)
 
 
 def _version(log: QueryLog) -> str:

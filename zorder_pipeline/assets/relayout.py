@@ -26,6 +26,7 @@ from .gate import judged_now
 from .metadata import bullets, cause_of
 from .partitions import APPLIED, relayout_settings, separately, why_failed
 from .records import AnalysedTable, Judged, Relayout
+from .repeated import refuse_repeated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +80,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             return
         with told(context, table.name):
             before = opened(zorder_spark.session, shelf)
+            refuse_repeated(context, shelf, before)
             result = yield from _carried_out(
                 context, shelf, zorder_spark.session, tonight, bool(before.partition_columns)
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_root
+from zorder_pipeline.model.places import is_same_place, is_uri, known_as, local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
@@ -27,6 +27,7 @@ from zorder_pipeline.state.begun import FOLDER, Beginnings
 from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
 
 from .records import LogSource
+from .repeated import repeated, why_repeated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +51,7 @@ class Unopened:
 
     location: str
     asked_schema: None = None
+    table_id: str = ""
 
     @classmethod
     def at(cls, place: str) -> Unopened:
@@ -73,7 +75,7 @@ def configured_tables(spark: SparkSession, config: PipelineConfig, warn: Progres
     out when none was, and then the logs are read again as soon as it can be opened.
 
     Args:
-        warn: told of each table that cannot be opened.
+        warn: told of each table that cannot be opened, or that an earlier entry is, too (`repeated`).
     """
     known: dict[str, tuple[TableSnapshot | Unopened, Sequence[str]]] = {}
     for table in config.tables:
@@ -87,6 +89,8 @@ def configured_tables(spark: SparkSession, config: PipelineConfig, warn: Progres
                 continue
             found = Unopened.at(place)
         known[table.name] = (found, names_of(table.table, found, table.names))
+    for name, first in repeated(known).items():
+        warn(f"{name}: {why_repeated(known[name][0], first, known[first][0])}")
     return known
 
 
@@ -257,16 +261,19 @@ def names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, 
     """Table by each name that statements may use, and schema by table.
 
     Two folders of one name: what only follows from it names neither table, where it would name the one that comes last.
+    One folder of two tables: it is the first one, whose are the names of both.
     """
     known = tables or {}
     given: dict[str, str] = {}
     implied: dict[str, set[str]] = {}
+    lying: dict[str, str] = {}
     for table, (snapshot, names) in known.items():
+        first = lying.setdefault(known_as(snapshot.location), table)
         place = f"delta.{snapshot.location}"
         certain = names.index(place) + 1 if place in names else len(names)
-        given |= dict.fromkeys((name.lower() for name in names[:certain]), table)
+        given |= dict.fromkeys((name.lower() for name in names[:certain]), first)
         for name in names[certain:]:
-            implied.setdefault(name.lower(), set()).add(table)
+            implied.setdefault(name.lower(), set()).add(first)
     alone = {name: next(iter(claimed)) for name, claimed in implied.items() if len(claimed) == 1}
     return alone | given, {
         name: found.asked_schema for name, (found, _) in known.items() if found.asked_schema is not None

@@ -16,12 +16,13 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline import logs
 from zorder_pipeline.pipeline.logs import Unopened, configured_sources, configured_tables, names_and_schemas, names_of
 from zorder_pipeline.pipeline.records import LogSource
+from zorder_pipeline.pipeline.repeated import repeated
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 
 
-def lying(location: str) -> Any:
-    return SimpleNamespace(location=location, asked_schema=None)
+def lying(location: str, table_id: str = "") -> Any:
+    return SimpleNamespace(location=location, asked_schema=None, table_id=table_id)
 
 
 def catalog(**tables: tuple[str, str, tuple[str, ...]]) -> Catalog:
@@ -122,6 +123,53 @@ def test_a_folder_that_is_named_whole_means_its_table_and_none_of_the_same_last_
     assert table is not None
     assert (found.find(table), found.named(place)) == ("us", "us")
     assert meant(found, "orders", "delta./elsewhere/orders") == ["orders", "orders"]
+
+
+def test_a_table_of_two_entries_is_meant_by_the_names_of_both_as_the_first() -> None:
+    """The later one took the certain names that both have, and what follows from their folder meant neither."""
+    found = catalog(
+        by_path=("/lake/orders", "file:/lake/orders", ("by_path", "sold")),
+        by_name=("shop.orders", "file:///lake/orders/", ("by_name", "shop.orders")),
+    )
+    assert meant(found, "sold", "orders", "by_name", "shop.orders", "dev.orders") == ["by_path"] * 5
+    assert found.named("/lake/orders") == "by_path"
+
+
+def test_a_table_of_two_entries_is_told_by_its_place_or_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that a catalog knows by a name, too; and a copied folder, which keeps the id."""
+    (tmp_path / "tables.yaml").write_text(
+        f"tables: [{{name: one, location: {tmp_path}/one}}, {{name: gone, location: {tmp_path}/gone}},"
+        " {name: again, catalog: shop.one}, {name: copy, location: copy}, {name: other, location: other}]\n"
+    )
+    config = load_config(tmp_path / "tables.yaml", check_paths=False)
+    spark: Any = None
+    seen = {
+        f"{tmp_path}/one": lying(f"file:{tmp_path}/one", "1"),
+        "shop.one": lying(f"file:{tmp_path}/one", "1"),
+        f"{tmp_path}/copy": lying(f"file:{tmp_path}/copy", "1"),
+        f"{tmp_path}/other": lying(f"file:{tmp_path}/other", "2"),
+    }
+
+    def opened(_: object, table: str, **__: object) -> Any:
+        if table not in seen:
+            raise TableError("gone")
+        return seen[table]
+
+    warned: list[str] = []
+    monkeypatch.setattr(logs, "open_table", opened)
+    known = configured_tables(spark, config, warned.append)
+    assert repeated(known) == {"again": "one", "copy": "one"}
+    away, again, copy = warned
+    assert away == "gone: gone"
+    assert again == (
+        f"again: it is the same table as one, in file:{tmp_path}/one, and is not laid out a second time; keep one of "
+        "the two entries in tables.yaml, with the names of the other as its aliases"
+    )
+    assert copy == (
+        f"copy: file:{tmp_path}/copy has the Delta id of one in file:{tmp_path}/one, as a copy of its folder has, so "
+        "what is known of one would be taken for the other, and it is not laid out; take it out of tables.yaml, or "
+        "write it as a table of its own (CREATE TABLE … AS SELECT)"
+    )
 
 
 def test_a_log_by_hand_is_read_as_the_configured_one_in_which_it_lies(tmp_path: Path) -> None:

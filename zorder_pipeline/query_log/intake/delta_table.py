@@ -66,11 +66,13 @@ class Grown:
         version: the newest one.
         new: files all of whose rows are new, in commit order.
         rewritten: files whose rows may have been there before.
+        gap: commits since then are gone from its log, so ``rewritten`` are all of its files.
     """
 
     version: Version
     new: tuple[DeltaFile, ...] = ()
     rewritten: tuple[DeltaFile, ...] = ()
+    gap: bool = False
 
 
 def files_at(path: str) -> tuple[Version, list[DeltaFile]]:
@@ -87,21 +89,35 @@ def files_since(path: str, since: Version) -> Grown:
     """What a table has got since a version.
 
     While rows were only added, these are the files that were, even if OPTIMIZE has merged them since. Where rows were
-    changed or deleted, it is what lies in files that were not there before; of another table in its place, all.
+    changed or deleted, it is what lies in files that were not there before; of another table in its place, or where
+    Delta has removed commits since then from the log, all.
 
     Args:
         since: with no id where that is not known.
 
     Raises:
-        LogError: it cannot be read, or a commit since then is no longer in its log.
+        LogError: it cannot be read.
     """
     table = _Table(path)
     if table.version.number < since.number or since.table_id not in ("", table.version.table_id):
         return Grown(table.version, rewritten=tuple(table.files()))
+    try:
+        return _told_by_commits(table, since.number)
+    except FileNotFoundError:
+        return Grown(table.version, rewritten=tuple(table.files()), gap=True)
+
+
+def _told_by_commits(table: _Table, since: int) -> Grown:
+    """What the commits after version ``since`` have brought.
+
+    Raises:
+        FileNotFoundError: one is gone.
+        LogError: one cannot be read.
+    """
     born: dict[str, dict[str, Any]] = {}
     new: set[str] = set()
     changed = False
-    for actions in table.commits(since.number):
+    for actions in table.commits(since):
         removed = {one["path"]: one for one in _of("remove", actions)}
         restored = any(one.get("operation") == "RESTORE" for one in _of("commitInfo", actions))  # may remove nothing
         changes = restored or any(one.get("dataChange", True) for one in removed.values())
@@ -187,17 +203,15 @@ class _Table:
         """The actions of each commit after version ``since``.
 
         Raises:
-            LogError: one is gone, or cannot be read.
+            FileNotFoundError: one is gone.
+            LogError: one cannot be read.
         """
         for version in range(since + 1, self.version.number + 1):
             try:
                 with self.filesystem.open_input_stream(f"{self.place}/_delta_log/{version:020d}.json") as stream:
                     yield [json.loads(line) for line in stream.read().splitlines() if line.strip()]
-            except FileNotFoundError as error:
-                raise LogError(
-                    f"query log {self.shown}: version {version} is gone from its Delta log, so what came since {since} "
-                    "cannot be told; raise the log table's delta.logRetentionDuration, and ingest it into a new state"
-                ) from error
+            except FileNotFoundError:
+                raise
             except OSError as error:
                 raise LogError(f"query log {self.shown} cannot be read: {str(error).splitlines()[0]}") from error
 

@@ -67,16 +67,16 @@ def find_new(
 
     Args:
         without: places below it that are logs of their own.
-        progress: told of what is no log.
+        progress: told of what is no log, and of what cannot be told from what was read.
 
     Raises:
-        LogError: there is no log, or a Delta table's history does not reach back to what is known.
+        LogError: there is no log, or a Delta table cannot be read.
     """
     if is_delta(path):
         before = known.by_name.get(place_of(path))
         if before is None or not before.current or before.delta_version is None:
             return _whole_table(path, zone, known)
-        return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
+        return _grown(path, zone, before, Version(before.table_id, before.delta_version), known, progress)
     logs = without_packed_copies(list_logs(path, log_format, in_any(without), progress))
     parts, unchanged, changed = [], 0, []
     for log in logs:
@@ -130,9 +130,11 @@ def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -
         )
 
 
-def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs) -> Intake:
+def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs, progress: Progress) -> Intake:
     """What a Delta table has got since a version; where rows were rewritten that have no times, all that it has."""
     added = files_since(path, since)
+    if added.gap:
+        progress(_over_a_gap(path, since, timed=before.latest is not None))
     if added.rewritten and before.latest is None:
         return _whole_table(path, zone, known, anew=True)
     new = [Part(delta_log(path, file), zone, before.log) for file in added.new]
@@ -141,6 +143,16 @@ def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs
     if not left and added.version.number == since.number:
         return Intake(())
     return Intake(tuple(left), 0, before.log, added.version, at_once=True)
+
+
+def _over_a_gap(path: str, since: Version, timed: bool) -> str:
+    """What counts of a Delta table whose log has lost commits since it was read, and what does not."""
+    late = "what is later than the newest query read before counts, and what was added late, with a time before that, "
+    what = f"{late}is left out" if timed else "all that it holds counts instead of what was read before"
+    return (
+        f"query log {shown_place(path)}: its Delta log no longer goes back to version {since.number}, up to which it "
+        f"was read; {what}; raise the log table's delta.logRetentionDuration if nights may pause for so long"
+    )
 
 
 def _whole_table(path: str, zone: str, known: KnownLogs, *, anew: bool = False) -> Intake:

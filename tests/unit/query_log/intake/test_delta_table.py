@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.intake import find_new
@@ -29,6 +28,7 @@ class Log:
     def __init__(self, folder: Path, timed: bool) -> None:
         self.path, self.timed = str(folder / "the history"), timed
         self.records: list[Known] = []
+        self.said: list[str] = []
         self.rows: list[tuple[str, int]] = []
         self.lines = 0
 
@@ -51,7 +51,7 @@ class Log:
 
     def night(self, files: int = 1000) -> int:
         """Reads what is new, of so many files, and returns how many files that was."""
-        found = find_new(self.path, "auto", "UTC", KnownLogs.of(self.records), [])
+        found = find_new(self.path, "auto", "UTC", KnownLogs.of(self.records), [], self.said.append)
         for part in found.parts[:files]:
             rows = [row for batch in rows_of([part], Catalog({"t": "t"})) for row in batch.to_pylist()]
             self.lines += json.loads(rows[-1]["counts"])["lines"]
@@ -158,13 +158,26 @@ def test_a_table_that_was_made_anew_is_known_by_its_id(tmp_path: Path) -> None:
     assert log.read == list(range(8))
 
 
-def test_a_history_that_was_cut_off_is_told(log: Log) -> None:
-    log.write(10, 1)
-    log.write(11, 1)
+@pytest.mark.parametrize("compacted", [True, False])
+def test_where_commits_are_gone_what_is_later_counts_and_the_next_night_goes_on(log: Log, compacted: bool) -> None:
+    """Delta removes them after `delta.logRetentionDuration`: nights that paused longer never read the log again."""
+    for first in (10, -1, 11):
+        log.write(first, 1)
+    if compacted:
+        log.delta.optimize.compact()
     log.delta.create_checkpoint()
     Path(log.path, "_delta_log", f"{2:020d}.json").unlink()
-    with pytest.raises(LogError, match="version 2 is gone"):
-        log.night()
+    assert log.said == []
+    log.night()
+    assert log.read == [*([] if log.timed else [-1]), *range(12)], "what is late cannot be told from what was read"
+    (said,) = log.said
+    what = "with a time before that, is left out" if log.timed else "all that it holds counts instead"
+    assert "no longer goes back to version 1" in said
+    assert what in said
+    assert log.night() == 0
+    log.write(20, 2)
+    assert log.night() == 1
+    assert (log.read[-2:], len(log.said)) == ([20, 21], 1)
 
 
 def test_in_memory_a_table_is_what_it_is_now(log: Log) -> None:
