@@ -328,6 +328,25 @@ def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp
     assert {p for p, layout in zip(files.partitions, files.layout, strict=True) if layout} == {("1",), ("2",)}
 
 
+def test_a_partition_that_came_after_the_plan_is_laid_out_by_it(spark: SparkSession, tmp_path: Path) -> None:
+    """As README says of an append: the plan names no share of the new partition, and declined it for that."""
+    path, state = make(spark, tmp_path / "t", parts=3), str(tmp_path / "state")
+    plan = promising(spark, path)
+    candidate = Candidate(ANOTHER, plan.spec, 500, plan.promise, {f"p={i}": 1 / 3 for i in range(3)})
+    plan = replace(plan, candidates=(candidate,))
+    assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).decision == "applied"
+    spark.read.format("delta").load(path).where("p = 0").selectExpr("id", "k", "v", "3L AS p").write.format(
+        "delta"
+    ).mode("append").save(path)
+    public = pipeline.judge_table(spark, path, plan, gate=BUSY, committer="public")
+    assert (public.outcome, [part.key for part in public.parts]) == ("approved", ["p=3"]), public.decision.reasons
+    again = pipeline.apply(spark, path, plan, gate=BUSY, state=state)
+    assert (again.decision, again.rows) == ("applied", 1_334), again.reasons
+    assert "partition p=3 came after the plan" in again.reasons[1]
+    _, entry = Ledger(spark, state).entries()
+    assert 0.1 < entry.credited < 0.4, "about a quarter of the table's bytes"
+
+
 @pytest.mark.slow
 def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
     spark: SparkSession, tmp_path: Path

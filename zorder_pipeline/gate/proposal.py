@@ -28,6 +28,7 @@ class PartitionWork:
         new_bytes: of those among them that do not lie by the layout that the table has.
         made: files that it would make.
         lasting: what that share comes to as queries move on to newer data; None where none does.
+        measured: whether the plan knows the partition; one that came after it is credited as others were measured.
     """
 
     key: str
@@ -37,6 +38,7 @@ class PartitionWork:
     new_bytes: float = 0.0
     made: int = 0
     lasting: Lasting | None = None
+    measured: bool = True
 
     def credited_over(self, days: float) -> float:
         """The share that it brings on average of so many days."""
@@ -81,6 +83,11 @@ class Proposal:
     def credited_over(self, days: float) -> float:
         """Share of the promised saving that this work brings on average of so many days, 0 to 1."""
         return self.credited if self.lasting is None else min(1.0, self.lasting.over(days))
+
+    @property
+    def unmeasured(self) -> tuple[PartitionWork, ...]:
+        """The partitions that the plan does not know."""
+        return tuple(one for one in self.partitions if not one.measured)
 
     @property
     def action(self) -> str:

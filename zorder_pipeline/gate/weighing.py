@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +46,7 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     read, balance = _reading(proposal, settings), _balance(proposal, settings, cost, saved)
     lead = f"{action} " if action == COMPACTION else ""
     for cause, why in (
+        _not_measured(proposal, settings),
         _moved_on(proposal, settings),
         _not_asked(settings),
         _not_proved(plan.promise, saved),
@@ -88,6 +90,18 @@ def _not_to_be_weighed(plan: Plan) -> tuple[str, str]:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
         return "too_few_queries", why
     return "", ""
+
+
+def _not_measured(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
+    """Partitions that the plan does not know, where it promises nothing of others."""
+    if not proposal.unmeasured or proposal.credited_over(settings.credited_days) > 0:
+        return "", ""
+    names = _named([one.key for one in proposal.unmeasured])
+    why = (
+        f"not proved to help: the plan measured nothing of {names}; learn a new one, as the table's next night does, "
+        "or apply it with --force if you know better"
+    )
+    return "not_proved", why
 
 
 def _moved_on(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
@@ -174,6 +188,9 @@ def _reading(proposal: Proposal, settings: GateSettings) -> str:
     if action == COMPACTION:
         then = promised.files_before - promised.files_saved_per_query
         read = f"merging small files lets a query open {then:,.1f} instead of {promised.files_before:,.1f}; {read}"
+    if later := [one.key for one in proposal.unmeasured if one.credited_over(settings.credited_days) > 0]:
+        came = "came after the plan and is" if len(later) == 1 else "came after the plan and are"
+        read += f"; {_named(later)} {came} credited by bytes with what it measured of others"
     if proposal.left_out:
         most = counted(proposal.left_out + len(proposal.partitions), "partition")
         rest = "the others cost more than they save and stay as they are"
@@ -215,6 +232,12 @@ def _lasting(proposal: Proposal, settings: GateSettings) -> dict[str, Any]:
     if proposal.lasting is None:
         return {}
     return {"lasting": proposal.lasting.foretold(proposal.credited, settings.credited_days)}
+
+
+def _named(partitions: Sequence[str]) -> str:
+    """Partitions in words; of several one as an example."""
+    some = partitions[-1]
+    return f"partition {some}" if len(partitions) == 1 else f"{len(partitions):,} partitions, such as {some}"
 
 
 def _size(amount: float) -> str:

@@ -105,9 +105,10 @@ class PublicSnapshot(TableSnapshot):
         """
         from pyspark.errors import PySparkException
 
+        key = (self.table_id, self.location, version, self.written, PUBLIC)
         try:
             with set_for_a_while(self.spark, ANY_AGE):
-                return PublicSnapshot(self.spark, self.detail, version)
+                return remembered(self.spark, key, lambda: PublicSnapshot(self.spark, self.detail, version))
         except PySparkException as error:
             raise cleaned_up(self.location, version) from error
 

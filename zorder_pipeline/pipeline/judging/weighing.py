@@ -22,6 +22,7 @@ from zorder_pipeline.pipeline.records import Preview
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .judgements import Judgement, Part
+from .later_partitions import LaterPartitions, Values, later_partitions
 from .previews import preview
 
 __all__ = ["Weighing"]
@@ -94,19 +95,20 @@ class Weighing:
         """
         files, columns = self.snapshot.files(), self.snapshot.partition_columns
         layout = plan.spec.layout_id if plan.spec else ""
-        new: dict[tuple[str | None, ...], int] = {}
+        new: dict[Values, int] = {}
         for i in np.flatnonzero(~files.lies_by(layout)):
             new[files.partitions[i]] = new.get(files.partitions[i], 0) + int(files.bytes[i])
-        credits, lasting = self._credits(plan, would), self._lasting(plan, would)
+        known, credits, lasting = plan.saving_by_partition(), *self._shares(plan, would)
         works = tuple(
             PartitionWork(
-                partition_key(columns, values),
+                key := partition_key(columns, values),
                 credits[values],
                 part.bytes,
                 part.files_removed + part.files_added,
                 min(new.get(values, 0), part.bytes),
                 part.files_added,
                 lasting.get(values),
+                measured=not columns or key in known,
             )
             for values, part in would.partitions.items()
         )
@@ -121,7 +123,7 @@ class Weighing:
             why_not=self.undone,
             made=would.files_added,
             in_force=layout_of(self.snapshot),
-            partitions=works if plan.saving_by_partition() else (),
+            partitions=works if known else (),
             lasting=Lasting.together(list(lasting.values())) if lasting else None,
         )
 
@@ -129,7 +131,7 @@ class Weighing:
         """What the budget chooses from: each partition's part of the cost by bytes, and of the saving by its own."""
         decision, columns = judged.decision, self.snapshot.partition_columns
         sizes = {values: part.bytes for values, part in judged.preview.partitions.items()}
-        credits, lasting = self._credits(judged.plan, judged.preview), self._lasting(judged.plan, judged.preview)
+        credits, lasting = self._shares(judged.plan, judged.preview)
         saving = {values: each.over(self.gate.credited_days) for values, each in lasting.items()} or credits
         total, brought = max(1, sum(sizes.values())), sum(saving.values()) or 1.0
         most = max(1.0, brought)  # together they bring no more than was promised
@@ -145,14 +147,23 @@ class Weighing:
             for values, size in sizes.items()
         ) or (Part("", decision.cost_core_seconds, decision.saving_low, 0.0),)
 
-    def _credits(self, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], float]:
-        """Share of the plan's promise that each partition brings: what was measured of it, else by its bytes."""
+    def _shares(self, plan: Plan, would: Preview) -> tuple[dict[Values, float], dict[Values, Lasting]]:
+        """Share of the plan's promise that each partition brings, and what that comes to as queries move on."""
+        pages = self.gate.page_skipping
+        later = later_partitions(self.snapshot, plan, would.partitions, pages=pages)
+        return self._credits(plan, would, later), self._lasting(plan, would, later)
+
+    def _credits(self, plan: Plan, would: Preview, later: LaterPartitions) -> dict[Values, float]:
+        """What was measured of each partition, or of others where it came later; by its bytes where nothing was."""
         columns, known = self.snapshot.partition_columns, plan.saving_by_partition(pages=self.gate.page_skipping)
         if columns and known:
-            return {values: known.get(partition_key(columns, values), 0.0) for values in would.partitions}
+            return {
+                values: known.get(partition_key(columns, values), later.credited(values, part.bytes))
+                for values, part in would.partitions.items()
+            }
         return self._by_bytes(plan, would)
 
-    def _lasting(self, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], Lasting]:
+    def _lasting(self, plan: Plan, would: Preview, later: LaterPartitions) -> dict[Values, Lasting]:
         """What these shares come to as queries move on to newer data; empty where none does."""
         columns, known = self.snapshot.partition_columns, plan.lasting_by_partition(pages=self.gate.page_skipping)
         if not known:
@@ -164,9 +175,12 @@ class Weighing:
         if any(known[name].shares[0] for name in known.keys() & {""}):
             return {}  # or none
         nothing = next(iter(known.values())).times(0.0)
-        return {values: known.get(partition_key(columns, values), nothing) for values in would.partitions}
+        return {
+            values: known.get(partition_key(columns, values)) or later.lasts(values, part.bytes) or nothing
+            for values, part in would.partitions.items()
+        }
 
-    def _by_bytes(self, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], float]:
+    def _by_bytes(self, plan: Plan, would: Preview) -> dict[Values, float]:
         whole = would.bytes_unrestricted if plan.promises_part else int(self.snapshot.files().bytes.sum())
         return {values: part.bytes / max(1, whole) for values, part in would.partitions.items()}
 
