@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -170,3 +171,46 @@ def test_a_long_history_is_not_read_where_enough_stands_of_what_the_state_knows(
     assert sentence(month, 0.3, monkeypatch, since=0, largest=100) is not None
     assert sentence(month, 0.3, monkeypatch, since=0) is not None, "compactions alone: nothing is known"
     assert sentence(month, 0.3, monkeypatch, since=0, largest=60) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (commit(2, "WRITE", mode="Append"), 0),
+        (commit(2, "DELETE"), math.inf),
+        (commit(2, "DELETE") | {"operationMetrics": {"numRemovedBytes": "7"}}, 7),
+        (commit(2, "WRITE") | {"operation": None, "operationParameters": None, "operationMetrics": None}, math.inf),
+    ],
+)
+def test_a_commit_that_does_not_say_what_it_did_may_have_removed_files(row: Any, expected: float) -> None:
+    """``commitInfo`` is optional by Delta's protocol: a saving went on after such a commit had undone the relayout."""
+    assert module.bytes_removed(row) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "newest", "limits", "found"),
+    [
+        (-1, 5, [None], [5, 4, 3]),
+        (-1, 7, [None], [5, 4, 3]),
+        (3, 5, [2], [5, 4]),
+        (3, 7, [2, 66], [5, 4]),
+        (5, 7, [], []),
+    ],
+)
+def test_of_a_long_history_the_entries_that_are_gone_are_not_asked_for(
+    version: int, newest: int, limits: list[int | None], found: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a limit Delta tries to open each entry that it would reach: of a stream's table, millions in vain.
+
+    Entries before version 3 are gone, and others may commit up to ``newest`` after the snapshot was taken.
+    """
+    asked: list[int | None] = []
+
+    def history_of(_: Any, limit: int | None = None) -> list[Any]:
+        asked.append(limit)
+        return [commit(i, "WRITE") for i in range(newest, 2, -1)][:limit]
+
+    monkeypatch.setattr(module, "history_of", history_of)
+    snapshot: Any = SimpleNamespace(version=5)
+    assert [row["version"] for row in module.commits_after(snapshot, version)] == found
+    assert asked == limits
