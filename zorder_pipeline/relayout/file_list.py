@@ -195,8 +195,9 @@ def _from_here(generation: npt.NDArray[np.int64], path: pa.ChunkedArray, version
         path: as in the AddFile action: a whole one is of a file that another table wrote.
         version: of the table; what is newer was written in another one, too.
 
-    >>> _from_here(np.array([-1, 3, 9]), pa.chunked_array([["a", "b", "c"]]), version=5) + [0, 0, FOREIGN]
-    array([-1,  3,  9])
+    >>> path = pa.chunked_array([["a", "b=1:1/c", "d", "s3a://store/t/e"]])
+    >>> _from_here(np.array([-1, 3, 9, 3]), path, version=5) + [0, 0, FOREIGN, FOREIGN]
+    array([-1,  3,  9,  3])
     """
     whole = pc.match_substring_regex(path, f"^/|{ROOT}").to_numpy(zero_copy_only=False).astype(np.bool_)
     others = (generation >= 0) & (whole | (generation > version))
