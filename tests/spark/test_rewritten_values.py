@@ -100,7 +100,7 @@ def test_partitions_by_texts_that_are_no_values_are_refused_and_can_be_left_out(
     with pytest.raises(UnsupportedTableError, match=told):
         rewritten(spark, path, committer, bin_bytes=1)  # the other bins come first
     assert version(spark, path) == 1
-    assert rewritten(spark, path, committer, where="p IS NOT NULL").rows == counted(spark, path, "p IS NULL")[0][1]
+    assert rewritten(spark, path, where="p IS NOT NULL").rows == counted(spark, path, "p IS NULL")[0][1]
     assert counted(spark, path, "p, sum(k)") == before
     assert (wrong,) in open_table(spark, path).files().partitions
 

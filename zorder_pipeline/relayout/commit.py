@@ -110,7 +110,6 @@ class Transaction:
                 "numRemovedFiles": len(self.paths),
                 "numAddedBytes": bytes_added,
                 "numRemovedBytes": size,
-                "numOutputRows": written,
             }
             version, note = self.commit(how.tags, metrics, how.columns, how.label)
         except BaseException:

@@ -158,10 +158,10 @@ def run_of(row: Row | Mapping[str, Any]) -> str:
     return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
 
 
-def _rows_written(row: Row) -> int:
-    """Rows that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
+def _bytes_laid_out(row: Row) -> int:
+    """Bytes that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
     laid_out = str(row["userMetadata"] or "").startswith(OURS)
-    return int((row["operationMetrics"] or {}).get("numOutputRows", 0)) if laid_out else 0
+    return (bytes_added(row["operationMetrics"]) or 0) if laid_out else 0
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,8 @@ def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int
     """A sentence that names the job which keeps undoing our layouts, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
-    of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
+    of what our largest wrote lies by one now, in bytes: of rows the history of an OPTIMIZE tells nothing. Answering
+    each with a rewrite would go on for ever.
 
     Args:
         known: a version from which on the history is looked at, besides the newest commits, which may all be of one
@@ -276,11 +277,12 @@ def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int
     for row in reversed(history_of(snapshot, max(LOOKED_AT, newer))):
         if is_ours(row):
             relaid = True
-            written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)
+            written[run_of(row)] = written.get(run_of(row), 0) + _bytes_laid_out(row)
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)
             relaid = False
-    if len(undone) < TIMES or ours >= STILL * min(rows, max(written.values()) or rows):
+    lying, size = int(files.bytes[~files.lies_by("")].sum()), int(files.bytes.sum())
+    if len(undone) < TIMES or lying >= STILL * min(size, max(written.values()) or size):
         return None
     last = undone[-1]
     automatic = (last["operationParameters"] or {}).get("auto") == "true"

@@ -100,10 +100,13 @@ def refuse_unreadable(snapshot: TableSnapshot, chosen: Chosen) -> None:
     if (found := _unreadable(snapshot, chosen)) is not None:
         place, text = found
         leaf, name = snapshot.partition_leaves[place], snapshot.partition_columns[place]
+        leave = f'leave such partitions out by --where "{name} IS NOT NULL"'
+        if snapshot.whole_partitions:  # Spark cannot read a condition on them
+            leave += " and committer: transaction in a classic session"
         raise UnsupportedTableError(
             f"{snapshot.location} cannot be rewritten: its partition column {name} has the value {text!r}, which is no "
             f"{leaf.column.type}, so Spark would write null or another value in its place; have it put right by the "
-            f'engine that wrote it, or leave such partitions out by --where "{name} IS NOT NULL"'
+            f"engine that wrote it, or {leave}"
         )
 
 

@@ -96,23 +96,26 @@ def sentence(
     auto: str = "false",
     since: int | None = None,
     largest: int = 0,
+    wrote: int = 100,
 ) -> str | None:
-    """What is said of a history: O and C are a relayout of 100 rows and a compaction of ours, P is another's OPTIMIZE.
+    """What is said of a history: O and C are a relayout and a compaction of ours, P is another's OPTIMIZE.
 
     Args:
-        share: of the table's 100 rows that lie by a layout of ours now.
+        share: of the table's 100 rows of 10 bytes that lie by a layout of ours now.
+        wrote: rows that each relayout wrote.
         since, largest: the version before the relayouts that the state knows of, and rows of the largest.
     """
     made = [
         commit(i, "WRITE" if each == "W" else "OPTIMIZE", labels.get(each), auto=auto)
-        | {"operationMetrics": {"numOutputRows": "100"}}
+        | {"operationMetrics": {"numAddedBytes": str(10 * wrote)}}
         for i, each in enumerate(commits.split(), 1)
         for labels in ({"O": f"zorder layout abc run{i}", "C": f"zorder compaction run{i}"},)
     ]
     newest = [*reversed(made), commit(0, "WRITE")]
     monkeypatch.setattr(module, "history_of", lambda _, limit: newest[:limit])
     ours = round(100 * share)
-    files: Any = SimpleNamespace(rows=np.array([ours, 100 - ours]), lies_by=lambda _: np.array([False, True]))
+    rows = np.array([ours, 100 - ours])
+    files: Any = SimpleNamespace(rows=rows, bytes=10 * rows, lies_by=lambda _: np.array([False, True]))
     snapshot: Any = SimpleNamespace(version=len(made), files=lambda: files)
     return undone_by(snapshot, lambda: (since, largest))
 
@@ -140,6 +143,14 @@ def test_a_job_that_undid_two_relayouts_is_named(
     else:
         assert found is not None
         assert f"OPTIMIZE of asha rewrote its files at versions {versions};" in found
+
+
+@pytest.mark.parametrize(("wrote", "named"), [(40, False), (60, False), (62, True)])
+def test_of_partitions_that_are_laid_out_alone_half_is_enough(
+    wrote: int, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta's history tells bytes of an OPTIMIZE, and no rows: all of the table was asked for."""
+    assert (sentence("O P O P", 0.3, monkeypatch, wrote=wrote) is not None) is named
 
 
 def test_auto_compaction_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
