@@ -252,4 +252,24 @@ CASES = (
         (),
         "count(*) = 410",
     ),
+    Case(
+        "row tracking with generated, identity and default columns",
+        (
+            (
+                "CREATE TABLE {t} (n BIGINT GENERATED ALWAYS AS IDENTITY, k BIGINT, "
+                "half BIGINT GENERATED ALWAYS AS (k DIV 2), d INT DEFAULT 7) USING delta TBLPROPERTIES "
+                "(delta.feature.allowColumnDefaults = 'supported', delta.enableRowTracking = true, "
+                "delta.enableDeletionVectors = true)"
+            ),
+            f"INSERT INTO {{t}} (k) {FOUR} {K} {FROM}",
+            "UPDATE {t} SET d = 8 WHERE k % 7 = 0",
+            "DELETE FROM {t} WHERE k % 5 = 0",
+        ),
+        "(k) SELECT 1000 + id",
+        ("UPDATE {t} SET d = 9 WHERE k = 3",),
+        "count(*) = 330 AND count(DISTINCT n) = 330 AND bool_and(half = k DIV 2) "
+        "AND min(n) FILTER (WHERE k >= 1000) > max(n) FILTER (WHERE k < 1000) AND count_if(d = 9) = 1",
+        bits={"k": 2, "half": 1, "n": 1},
+        delta_rs="row tracking",
+    ),
 )

@@ -9,6 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.spark.test_relayout import content, make, relayout, spec_for, version
+from zorder_pipeline import pipeline
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.extend import extended
@@ -16,6 +18,7 @@ from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout.file_list import FOREIGN
 from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.key_column import KEY, with_key
 from zorder_pipeline.relayout.rollback import rollback
@@ -46,13 +49,38 @@ def test_only_new_files_are_rewritten_and_generations_merge_like_a_counter(spark
 
 
 @pytest.mark.matrix
-def test_days_beyond_the_learned_range_are_divided(spark: SparkSession, tmp_path: Path) -> None:
+def test_generations_of_a_clone_merge_although_its_first_files_have_newer_ones(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Those of the table that was cloned, which counts its own versions, were the newest for ever."""
+    path, spec = make(spark, tmp_path / "t", rows=4000, files=2), spec_for("k")
+    for i in range(3):
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('night' = '{i}')")
+    assert relayout(spark, path, spec).version == 4
+    clone = str(tmp_path / "clone")
+    spark.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{path}`")
+    generations = []
+    for night in range(3):  # the last one is newer than the clone's first files
+        append(spark, clone, 10_000 + 1000 * night, 1000)
+        done = relayout(spark, clone, spec)
+        files = open_table(spark, clone).files()
+        generations.append((done.rows, sorted(set(files.generation.tolist()))))
+    first = 4 - FOREIGN
+    assert generations == [(1000, [first, 2]), (2000, [first, 4]), (1000, [first, 4, 6])]
+    assert pipeline.inspect(spark, clone)["generations"] == 3
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("told", [True, False])
+def test_days_beyond_the_learned_range_are_divided(spark: SparkSession, tmp_path: Path, told: bool) -> None:
+    """Also those of a writer that keeps no statistics."""
     path, values = str(tmp_path / "days"), np.arange(100)
     feature = rank_encoding("day", "bigint", values, np.ones(100, bool)).feature(4)
     spec = KeySpec((feature,), (0,) * 4)
     for first, count in ((0, 4000), (100, 3000)):
         rows = spark.range(count).selectExpr(f"pmod(hash(id), 100) + {first}L AS day", "id")
-        rows.repartition(3).write.format("delta").mode("append").save(path)
+        with session_conf(spark, {"spark.databricks.delta.stats.collect": str(told).lower()}):
+            rows.repartition(3).write.format("delta").mode("append").save(path)
         relayout(spark, path, spec, extend=extended)
     files = open_table(spark, path).files()
     zones = files.zones["day"]

@@ -33,7 +33,7 @@ from zorder_pipeline.relayout import rollback as rollbacks
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.compaction import Compaction
-from zorder_pipeline.relayout.history import history_of
+from zorder_pipeline.relayout.history import bytes_added, history_of
 from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.public_commit import PublicCommitter
 from zorder_pipeline.relayout.rollback import rollback
@@ -247,6 +247,29 @@ def test_a_column_that_is_dropped_and_added_again_meanwhile_does_not_get_its_val
     assert spark.read.format("delta").load(path).where("v IS NOT NULL").count() == 0
 
 
+@pytest.mark.matrix
+def test_a_commit_that_does_not_say_what_it_did_is_one_as_any(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``commitInfo`` is optional by Delta's protocol; the relayout was told as one that nobody had verified."""
+    path = create(spark, tmp_path / "t", {"delta.columnMapping.mode": "name"})
+
+    def append(rows: DataFrame) -> DataFrame:
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)")
+        entry = Path(path) / "_delta_log" / f"{1:020}.json"
+        lines = [line for line in entry.read_text().splitlines() if '"commitInfo"' not in line]
+        (entry.parent / f".{entry.name}.crc").unlink()
+        entry.write_text("\n".join(lines) + "\n")
+        return rows
+
+    changed(monkeypatch, append)
+    done = relaid(spark, path)
+    assert (done.version, done.rows) == (2, 2001)
+    assert [row["operation"] for row in history_of(opened(spark, path))] == ["WRITE", None, "WRITE"]
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN v TO w")
+    assert open_table(spark, path).asked_schema.former == (("v", "w"),)
+
+
 @pytest.mark.slow
 def test_a_table_that_is_emptied_after_the_plan_has_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path / "t")
@@ -274,6 +297,22 @@ def test_the_session_s_own_transaction_and_skipping_are_not_the_relayout_s(
         assert relaid(spark, path).rows == 2001
         assert spark.conf.get("spark.databricks.delta.write.txnAppId") == "nightly"
     assert seen == [["true", None]]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("committer", ["transaction", "public"])
+def test_what_was_written_is_told_whatever_the_session_keeps_of_it(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    """Without metrics in the history no byte was credited, and the relayout was never seen undone."""
+    path = create(spark, tmp_path / "t")
+    with session_conf(spark, {"spark.databricks.delta.history.metricsEnabled": "false"}):
+        snapshot = open_table(spark, path, committer=committer)
+        done = relayout(spark, path, spec_for("k"), snapshot=snapshot)
+    assert (done.rows, done.files_removed, done.files_added) == (2000, 6, 7)
+    assert min(done.bytes_rewritten, done.bytes_added) > 0
+    told = history_of(opened(spark, path), 1)[0]["operationMetrics"]
+    assert (bytes_added(told), told["numRemovedFiles"]) == (done.bytes_added, "6")
 
 
 @pytest.mark.slow
@@ -629,6 +668,7 @@ CURES = {  # why a case's table is refused, and what makes it fit
     CASES[0].name: ("delta.enableRowTracking = true", FALSE % "delta.enableRowTracking"),
     CASES[1].name: ("a dot in it", RENAME),
     CASES[8].name: ("delta.appendOnly = true", FALSE % "delta.appendOnly"),
+    CASES[-1].name: ("delta.enableRowTracking = true", FALSE % "delta.enableRowTracking"),
 }
 
 

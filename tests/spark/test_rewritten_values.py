@@ -77,6 +77,34 @@ def test_partitions_by_the_empty_string_are_refused_and_can_be_left_out(
     assert counted(spark, path, "p") == before
 
 
+@pytest.mark.parametrize("committer", COMMITTERS)
+@pytest.mark.parametrize(
+    ("kind", "values", "right", "wrong"),
+    [
+        ("INT", "IF(id % 2 = 0, NULL, id % 4)", "3", "abc"),
+        ("DATE", "date_add(DATE'2024-02-28', int(id % 4))", "2024-02-29", "2024-02-30"),
+    ],
+)
+def test_partitions_by_texts_that_are_no_values_are_refused_and_can_be_left_out(
+    spark: SparkSession, tmp_path: Path, kind: str, values: str, right: str, wrong: str, committer: str
+) -> None:
+    """Spark reads them as null and would write that: no engine could put them right any more."""
+    path = created(spark, tmp_path / "t", f"k BIGINT, p {kind}", f"id, {values}", "p")
+    entry = Path(path) / "_delta_log" / f"{1:020}.json"
+    changed = entry.read_text().replace(f'"p":"{right}"', f'"p":"{wrong}"').replace(f"p={right}/", f"p={wrong}/")
+    entry.write_text(changed)
+    (Path(path) / f"p={right}").rename(Path(path) / f"p={wrong}")
+    log_was_edited(spark, path)
+    before = counted(spark, path, "p, sum(k)")
+    told = f"partition column p has the value '{wrong}', which is no {kind.lower()}.*--where \"p IS NOT NULL\""
+    with pytest.raises(UnsupportedTableError, match=told):
+        rewritten(spark, path, committer, bin_bytes=1)  # the other bins come first
+    assert version(spark, path) == 1
+    assert rewritten(spark, path, where="p IS NOT NULL").rows == counted(spark, path, "p IS NULL")[0][1]
+    assert counted(spark, path, "p, sum(k)") == before
+    assert (wrong,) in open_table(spark, path).files().partitions
+
+
 @pytest.mark.slow
 def test_a_null_of_numbers_that_is_written_as_an_empty_text_is_a_partition_as_any(
     spark: SparkSession, tmp_path: Path

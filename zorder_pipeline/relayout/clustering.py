@@ -131,7 +131,7 @@ def extended_for(
     """The key that the chosen files are laid out by: ``spec``, extended where they have values beyond its range.
 
     Args:
-        rows: those of the chosen files, or ``share`` of them; not read where nothing lies beyond.
+        rows: those of the chosen files, or ``share`` of them; not read where the files tell that nothing lies beyond.
     """
     if not (beyond := _beyond(spec, files, chosen)):
         return spec
@@ -146,14 +146,23 @@ def _rows_of_partitions(files: FileList, chosen: npt.NDArray[np.int64]) -> list[
 
 
 def _beyond(spec: KeySpec, files: FileList, chosen: npt.NDArray[np.int64]) -> list[str]:
-    """Columns of the key with values beyond the range that it was learned from, by the files' statistics."""
+    """Columns of the key with values beyond the range that it was learned from, as far as the files tell.
+
+    What a file does not tell may lie beyond: there are writers that keep no statistics.
+    """
     found = []
-    bounds = {feature.column: feature.high for feature in spec.features if feature.high is not None}
-    known = files.zones_of(bounds) if bounds else {}
-    for column, high in bounds.items():
-        zones = known.get(column)
-        highs = zones.high[chosen][zones.known[chosen]].tolist() if zones is not None else []
-        if highs and order_key(max(highs, key=order_key)) > order_key(high):
+    highs = {one.column: one.high for one in spec.features if one.high is not None and not one.expression}
+    told = files.zones_of(highs) if highs else {}
+    rows, every = files.rows[chosen], (files.rows + files.deleted)[chosen]
+    for column, high in highs.items():
+        zones = told.get(column)
+        if zones is None:
+            found.append(column)
+            continue
+        known = zones.known[chosen]
+        untold = ~known & (rows > 0) & (zones.null_count[chosen] != every)
+        bounds = zones.high[chosen][known].tolist()
+        if untold.any() or (bounds and order_key(max(bounds, key=order_key)) > order_key(high)):
             found.append(column)
     return found
 

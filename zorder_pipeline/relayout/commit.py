@@ -30,7 +30,7 @@ from zorder_pipeline.versions import supported_text
 from .actions import actions_frame, actions_summary, removals, tagged, typed_actions
 from .committer import Replacement, Written
 from .failures import of_constraints, unwritable
-from .history import USER_METADATA, history_of, labelling, made_as, told_with
+from .history import METRICS, USER_METADATA, history_of, labelling, made_as, told_with
 from .restoring import COMMITS_SEARCHED
 from .same_log import is_same_log
 from .session_conf import set_for_a_while
@@ -110,7 +110,6 @@ class Transaction:
                 "numRemovedFiles": len(self.paths),
                 "numAddedBytes": bytes_added,
                 "numRemovedBytes": size,
-                "numOutputRows": written,
             }
             version, note = self.commit(how.tags, metrics, how.columns, how.label)
         except BaseException:
@@ -175,7 +174,7 @@ class Transaction:
         note = ""
         location = self.current.location
         with lost_races(location), labelling:
-            told = {USER_METADATA: told_with(self.spark, label)}
+            told = {USER_METADATA: told_with(self.spark, label), **METRICS}
             if not is_same_log(self.current):
                 raise LostRaceError(f"{location} was replaced or dropped during the relayout; plan it again")
             self._committing = True
@@ -276,7 +275,8 @@ class Transaction:
             metric = factory.createMetric(context, name)
             metric.set(int(value))
             registered[name] = metric
-        self.txn.registerSQLMetrics(self.spark._jsparkSession, jvm(self.spark).PythonUtils.toScalaMap(registered))
+        with set_for_a_while(self.spark, METRICS):
+            self.txn.registerSQLMetrics(self.spark._jsparkSession, jvm(self.spark).PythonUtils.toScalaMap(registered))
 
     def _row_tracking(self) -> JavaObject:
         return scala_object(self.spark, "org.apache.spark.sql.delta.RowTracking")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from zorder_pipeline.model.places import real_path
+from zorder_pipeline.model.places import ROOT, real_path
 from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
@@ -31,6 +32,8 @@ __all__ += ["fetch_files", "zones_of_batch"]
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
 SIZE_TAG = "zorder.size"
+FOREIGN = 1 << 62
+"""What is taken from the generations of another table, which counts its own versions: they are older than all here."""
 MILLISECOND, LAST_MOMENT = 1000, np.iinfo(np.int64).max
 ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
@@ -55,7 +58,8 @@ class FileList:
         deleted: rows hidden by a deletion vector.
         layout: id of the layout the file lies by, "" when it is none of ours.
         generation: version that the relayout which wrote the file aimed for, -1 when it is none of ours: files of one
-            generation do not overlap in the layout's key, those of different ones do.
+            generation do not overlap in the layout's key, those of different ones do. Of files that a clone has of
+            another table it is that less `FOREIGN`.
         key_low, key_high: inclusive range of the file's keys in its layout, -1 when it is not known. Beyond the range
             that a layout was learned from keys are comparable within a generation only.
         modified: when the file was written, milliseconds since 1970.
@@ -161,6 +165,8 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     if uncounted.any():
         records = _counted(snapshot, path, records, deleted)
     in_all = records.astype(np.int64)
+    of_tags = {name: batch[name].to_numpy().astype(np.int64) for name, _ in numbers}
+    generation = _from_here(of_tags.pop("generation"), batch["path"], snapshot.version)
     partitions = [decoded(batch[f"p{i}"]) for i in range(len(physical))]
     texts = {leaf.path[0] for leaf in snapshot.leaves if leaf.column.value_type.family in ("string", "binary")}
     for i, name in enumerate(snapshot.partition_columns):  # others write null as the empty text
@@ -171,13 +177,31 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         rows=in_all - deleted,
         deleted=deleted,
         layout=tuple(layout or "" for layout in decoded(batch["layout"])),
-        **{name: batch[name].to_numpy().astype(np.int64) for name in ("generation", "key_low", "key_high", "modified")},
+        generation=generation,
+        **of_tags,
+        modified=batch["modified"].to_numpy().astype(np.int64),
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
         load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
         vector=tuple(decoded(batch["vector"])),
         uncounted=uncounted if uncounted.any() else None,
         size=batch["meant"].to_numpy().astype(np.float64),
     )
+
+
+def _from_here(generation: npt.NDArray[np.int64], path: pa.ChunkedArray, version: int) -> npt.NDArray[np.int64]:
+    """Generations of files as `FileList` has them, from their tags, which a clone takes over from another table.
+
+    Args:
+        path: as in the AddFile action: a whole one is of a file that another table wrote.
+        version: of the table; what is newer was written in another one, too.
+
+    >>> path = pa.chunked_array([["a", "b=1:1/c", "d", "s3a://store/t/e"]])
+    >>> _from_here(np.array([-1, 3, 9, 3]), path, version=5) + [0, 0, FOREIGN, FOREIGN]
+    array([-1,  3,  9,  3])
+    """
+    whole = pc.match_substring_regex(path, f"^/|{ROOT}").to_numpy(zero_copy_only=False).astype(np.bool_)
+    others = (generation >= 0) & (whole | (generation > version))
+    return np.where(others, generation - FOREIGN, generation)
 
 
 def decoded(column: pa.ChunkedArray) -> list[Any]:

@@ -16,7 +16,7 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
+__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "METRICS", "OURS", "STILL", "USER_METADATA", "TakenBack"]
 __all__ += [
     "bytes_added",
     "bytes_removed",
@@ -27,10 +27,12 @@ __all__ += [
     "labelling",
     "layout_given",
 ]
-__all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
-__all__ += ["taken_back", "told_with", "undone_by"]
+__all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "operation_of", "restored", "rewrote"]
+__all__ += ["run_of", "taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+METRICS = {"spark.databricks.delta.history.metricsEnabled": "true"}
+"""The history tells what our commits wrote, whatever the session keeps of its own: it is credited and learned from."""
 
 labelling = threading.Lock()
 """Two commits of a session at once would take each other's label for the session's own."""
@@ -72,12 +74,20 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
 
 
 def commits_after(snapshot: TableSnapshot, version: int) -> list[Row]:
-    """The table's commits after a version up to that of the snapshot, newest first."""
+    """The table's commits after a version up to that of the snapshot, newest first; all with version -1."""
     limit = snapshot.version - version
-    found = history_of(snapshot, limit) if limit > 0 else []
-    if found and (late := int(found[0]["version"]) - snapshot.version) > 0:  # they came since it was opened
-        found = history_of(snapshot, limit + 2 * late + LOOKED_AT)
+    if version < 0:  # by a limit Delta would try to open each entry since version 0, also those that are gone: millions
+        found = history_of(snapshot)
+    else:
+        found = history_of(snapshot, limit) if limit > 0 else []
+        if found and (late := int(found[0]["version"]) - snapshot.version) > 0:  # they came since it was opened
+            found = history_of(snapshot, limit + 2 * late + LOOKED_AT)
     return [row for row in found if version < int(row["version"]) <= snapshot.version]
+
+
+def operation_of(row: Row) -> str:
+    """What a commit did; "" where it does not say so, as Delta's protocol leaves that to the writer."""
+    return row["operation"] or ""
 
 
 def told_with(spark: SparkSession, label: str) -> str:
@@ -123,7 +133,7 @@ def rewrote(row: Row) -> bool:
 
 
 def bytes_removed(row: Row) -> float:
-    """Bytes of the files that a commit took out of the table; infinite where it took some, and does not say how many.
+    """Bytes of the files that a commit took out of the table; infinite where it may have, and does not say how many.
 
     Rows that a deletion vector hides are taken out, too.
     """
@@ -131,7 +141,8 @@ def bytes_removed(row: Row) -> float:
     if size := max(float(told.get(name) or 0) for name in REMOVED_BYTES):
         return size
     some = any(float(told.get(name) or 0) > 0 for name in REMOVED)
-    return math.inf if some or (not told and (row["operation"] in REWRITES or asked.get("mode") == "Overwrite")) else 0
+    may = operation_of(row) in ("", *REWRITES) or asked.get("mode") == "Overwrite"
+    return math.inf if some or (not told and may) else 0
 
 
 def bytes_added(metrics: Mapping[str, Any] | None) -> int | None:
@@ -147,10 +158,10 @@ def run_of(row: Row | Mapping[str, Any]) -> str:
     return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
 
 
-def _rows_written(row: Row) -> int:
-    """Rows that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
+def _bytes_laid_out(row: Row) -> int:
+    """Bytes that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
     laid_out = str(row["userMetadata"] or "").startswith(OURS)
-    return int((row["operationMetrics"] or {}).get("numOutputRows", 0)) if laid_out else 0
+    return (bytes_added(row["operationMetrics"]) or 0) if laid_out else 0
 
 
 @dataclass(frozen=True)
@@ -244,7 +255,8 @@ def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int
     """A sentence that names the job which keeps undoing our layouts, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
-    of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
+    of what our largest wrote lies by one now, in bytes: of rows the history of an OPTIMIZE tells nothing. Answering
+    each with a rewrite would go on for ever.
 
     Args:
         known: a version from which on the history is looked at, besides the newest commits, which may all be of one
@@ -265,11 +277,12 @@ def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int
     for row in reversed(history_of(snapshot, max(LOOKED_AT, newer))):
         if is_ours(row):
             relaid = True
-            written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)
+            written[run_of(row)] = written.get(run_of(row), 0) + _bytes_laid_out(row)
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)
             relaid = False
-    if len(undone) < TIMES or ours >= STILL * min(rows, max(written.values()) or rows):
+    lying, size = int(files.bytes[~files.lies_by("")].sum()), int(files.bytes.sum())
+    if len(undone) < TIMES or lying >= STILL * min(size, max(written.values()) or size):
         return None
     last = undone[-1]
     automatic = (last["operationParameters"] or {}).get("auto") == "true"

@@ -1,15 +1,17 @@
-"""Values of partitions that a rewrite would change: instants without a zone, texts that Spark writes as null."""
+"""Values of partitions that a rewrite would change: instants without a zone, texts that Spark makes null."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
-from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.zones import offset_of, zone_of
 
 from .failures import ZONE
@@ -17,10 +19,12 @@ from .file_list import ZONED
 from .session_conf import set_for_a_while
 from .snapshot import TableSnapshot
 
-__all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "writing_zone"]
+__all__ = ["is_ambiguous", "refuse_empty", "refuse_unreadable", "refuse_zoneless", "writing_zone"]
 
 NULLS = ("", NULL)
 """Texts that Spark writes as null."""
+TEXTS = ("string", "binary")
+"""Families of types of which each text is a value."""
 ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""
 
@@ -75,7 +79,7 @@ def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
         UnsupportedTableError: a chosen file lies in one.
     """
     files = snapshot.files()
-    for place in _places(snapshot, "string", "binary"):  # of every other type the empty text is null
+    for place in _places(snapshot, *TEXTS):  # of every other type the empty text is null
         if (found := next((text for i in chosen if (text := files.partitions[i][place]) in NULLS), None)) is not None:
             name = snapshot.partition_columns[place]
             raise UnsupportedTableError(
@@ -83,6 +87,59 @@ def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
                 f"whose place Spark writes null; leave that partition out by --where, e.g. "
                 f"\"{name} IS NULL OR {name} <> '{found}'\""
             )
+
+
+def refuse_unreadable(snapshot: TableSnapshot, chosen: Chosen) -> None:
+    """Refuse partitions by texts that are no values of their type: Spark reads null, and would write it for good.
+
+    Other engines write such texts (``2024-02-30`` for a date). As null they could not be put right any more.
+
+    Raises:
+        UnsupportedTableError: a chosen file lies in one; by public API, as far as the names of folders tell.
+    """
+    if (found := _unreadable(snapshot, chosen)) is not None:
+        place, text = found
+        leaf, name = snapshot.partition_leaves[place], snapshot.partition_columns[place]
+        leave = f'leave such partitions out by --where "{name} IS NOT NULL"'
+        if snapshot.whole_partitions:  # Spark cannot read a condition on them
+            leave += " and committer: transaction in a classic session"
+        raise UnsupportedTableError(
+            f"{snapshot.location} cannot be rewritten: its partition column {name} has the value {text!r}, which is no "
+            f"{leaf.column.type}, so Spark would write null or another value in its place; have it put right by the "
+            f"engine that wrote it, or {leave}"
+        )
+
+
+def _unreadable(snapshot: TableSnapshot, chosen: Chosen) -> tuple[int, str] | None:
+    """A text that is no value of its type, after the place of its column among the partition columns."""
+    from pyspark.sql import functions as F
+
+    files, texts = snapshot.files(), _places(snapshot, *TEXTS)
+    typed = [(i, leaf.column.type) for i, leaf in enumerate(snapshot.partition_leaves) if i not in texts]
+    if snapshot.whole_partitions:  # no public API tells the text, but most writers name the folder by it
+        nulls = [(place, files.path[i]) for place, _ in typed for i in chosen if files.partitions[i][place] is None]
+        named = ((place, _in_path(path, snapshot.partition_columns, place)) for place, path in nulls)
+        return next((one for one in named if one[1] not in NULLS), None)
+    distinct = {files.partitions[i] for i in chosen}
+    found = sorted({(i, text) for i, _ in typed for values in distinct if (text := values[i]) and text != NULL})
+    if not found:
+        return None
+    columns = {"place": pa.array([place for place, _ in found], pa.int32()), "text": [text for _, text in found]}
+    place = F.col("place")
+    fits = [(place == i) & F.col("text").try_cast(cast_name(of)).isNotNull() for i, of in typed]
+    wrong = snapshot.spark.createDataFrame(pa.table(columns)).where(~F.greatest(F.lit(False), *fits)).first()
+    return None if wrong is None else (wrong["place"], wrong["text"])
+
+
+def _in_path(path: str, columns: tuple[str, ...], place: int) -> str:
+    """The text of a partition column that a file's folder is named by; "" where it is named otherwise.
+
+    >>> _in_path("file:/t/n=1/at=2024-02-30%252012/part-0.parquet", ("n", "at"), 1)
+    '2024-02-30 12'
+    """
+    folders = path.split("/")[:-1][-len(columns) :]
+    name, _, text = unquote(unquote(folders[place] if len(folders) == len(columns) else "")).partition("=")
+    return text if name == columns[place] else ""
 
 
 def _places(snapshot: TableSnapshot, *families: str) -> list[int]:

@@ -14,7 +14,7 @@ from zorder_pipeline.state.conflicts import lost_races
 
 from .committer import Replacement, Written
 from .failures import answered, of_constraints
-from .history import history_of, made_as, told_with
+from .history import METRICS, history_of, made_as, operation_of, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import COMMITS_SEARCHED, restore, restore_sql
 from .session_conf import set_for_a_while
@@ -28,6 +28,7 @@ __all__ = ["PublicCommitter"]
 COSTS = "which also removes whatever was committed after it"
 """What a RESTORE by hand does besides."""
 AS_GIVEN: dict[str, str | None] = {
+    **METRICS,
     "spark.databricks.delta.autoCompact.enabled": "false",
     # the rows were read by the same condition; checking it again would evaluate it for each row
     "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
@@ -37,7 +38,7 @@ AS_GIVEN: dict[str, str | None] = {
     "spark.databricks.delta.write.txnAppId": None,
     "spark.databricks.delta.write.txnVersion": None,
 }
-"""What would undo the files as they are given, mix versions, or cost much."""
+"""What would undo the files as they are given, mix versions, cost much, or leave open what was done."""
 RESHAPING = ("COLUMN", "SCHEMA", "REPLACE", "RESTORE", "CLONE")
 """Words in the operations that may swap columns of one name and type, which no comparison of schemas shows."""
 OPTIONS = {"dataChange": "false", "optimizeWrite": "false", "mergeSchema": "false", "overwriteSchema": "false"}
@@ -172,7 +173,7 @@ class PublicCommitter:
         """
         before, after = self.current.at(version - 1), self.current.at(version)
         between = [row for row in history_of(self.current, COMMITS_SEARCHED) if self.known < row["version"] < version]
-        reshaped = any(word in row["operation"] for row in between for word in RESHAPING)
+        reshaped = any(word in operation_of(row) for row in between for word in RESHAPING)
         if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
         counts = row_counts(before.read(), after.read())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.schema import TableSchema
 
-from .history import commits_after, restored
+from .history import commits_after, operation_of, restored
 from .leaves import Leaf
 from .snapshot import TableSnapshot
 
@@ -51,7 +51,7 @@ def _commits_about_names(snapshot: TableSnapshot) -> list[Row]:
 
 
 def _is_about_names(row: Row) -> bool:
-    return row["operation"] in (RENAME, ADD, "RESTORE") or REPLACED.match(row["operation"]) is not None
+    return operation_of(row) in (RENAME, ADD, "RESTORE") or REPLACED.match(operation_of(row)) is not None
 
 
 def former_names(leaves: Sequence[Leaf], commits: Sequence[Row]) -> tuple[tuple[str, str], ...]:
@@ -75,7 +75,7 @@ def former_names(leaves: Sequence[Leaf], commits: Sequence[Row]) -> tuple[tuple[
             found = {".".join(path): name for path, name in called.items() if path not in present} | found
         elif row["operation"] == ADD:
             called = _without(_added(asked), called)
-        elif REPLACED.match(row["operation"]):
+        elif REPLACED.match(operation_of(row)):
             break
     for leaf in leaves:
         if leaf.physical != leaf.path and not any(GIVEN.fullmatch(part) for part in leaf.physical):

@@ -17,7 +17,7 @@ from .commit import Transaction
 from .committer import Committer, Replacement
 from .failures import replaced_by_another, told_plainly
 from .job import Job, RelayoutResult, Safety
-from .partition_values import refuse_empty, refuse_zoneless, writing_zone
+from .partition_values import refuse_empty, refuse_unreadable, refuse_zoneless, writing_zone
 from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
@@ -139,6 +139,7 @@ def _refuse_values(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> No
     with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, ALL_ROWS):
         refuse_zoneless(snapshot, chosen)
         refuse_empty(snapshot, chosen)
+        refuse_unreadable(snapshot, chosen)
 
 
 def _unchanged(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, seconds: float) -> RelayoutResult:

@@ -9,7 +9,7 @@ from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.state.conflicts import lost_races
 
-from .history import MAINTENANCE, history_of, newest_relayout, taken_back
+from .history import MAINTENANCE, history_of, newest_relayout, operation_of, taken_back
 from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table
 
@@ -78,8 +78,9 @@ def _before_last_relayout(snapshot: TableSnapshot) -> int:
     for row in commits:
         version = int(row["version"])
         if version > bins[-1] and version not in bins and row["operation"] not in MAINTENANCE:
+            what = operation_of(row) or "a commit"
             raise TableError(
-                f"{row['operation']} at version {version} came after our relayout began and would be lost; give "
-                "--to-version if that is what you want"
+                f"{what} at version {version} came after our relayout began and would be lost; give --to-version if "
+                "that is what you want"
             )
     return bins[-1] - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -95,23 +96,26 @@ def sentence(
     auto: str = "false",
     since: int | None = None,
     largest: int = 0,
+    wrote: int = 100,
 ) -> str | None:
-    """What is said of a history: O and C are a relayout of 100 rows and a compaction of ours, P is another's OPTIMIZE.
+    """What is said of a history: O and C are a relayout and a compaction of ours, P is another's OPTIMIZE.
 
     Args:
-        share: of the table's 100 rows that lie by a layout of ours now.
+        share: of the table's 100 rows of 10 bytes that lie by a layout of ours now.
+        wrote: rows that each relayout wrote.
         since, largest: the version before the relayouts that the state knows of, and rows of the largest.
     """
     made = [
         commit(i, "WRITE" if each == "W" else "OPTIMIZE", labels.get(each), auto=auto)
-        | {"operationMetrics": {"numOutputRows": "100"}}
+        | {"operationMetrics": {"numAddedBytes": str(10 * wrote)}}
         for i, each in enumerate(commits.split(), 1)
         for labels in ({"O": f"zorder layout abc run{i}", "C": f"zorder compaction run{i}"},)
     ]
     newest = [*reversed(made), commit(0, "WRITE")]
     monkeypatch.setattr(module, "history_of", lambda _, limit: newest[:limit])
     ours = round(100 * share)
-    files: Any = SimpleNamespace(rows=np.array([ours, 100 - ours]), lies_by=lambda _: np.array([False, True]))
+    rows = np.array([ours, 100 - ours])
+    files: Any = SimpleNamespace(rows=rows, bytes=10 * rows, lies_by=lambda _: np.array([False, True]))
     snapshot: Any = SimpleNamespace(version=len(made), files=lambda: files)
     return undone_by(snapshot, lambda: (since, largest))
 
@@ -139,6 +143,14 @@ def test_a_job_that_undid_two_relayouts_is_named(
     else:
         assert found is not None
         assert f"OPTIMIZE of asha rewrote its files at versions {versions};" in found
+
+
+@pytest.mark.parametrize(("wrote", "named"), [(40, False), (60, False), (62, True)])
+def test_of_partitions_that_are_laid_out_alone_half_is_enough(
+    wrote: int, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta's history tells bytes of an OPTIMIZE, and no rows: all of the table was asked for."""
+    assert (sentence("O P O P", 0.3, monkeypatch, wrote=wrote) is not None) is named
 
 
 def test_auto_compaction_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,3 +182,46 @@ def test_a_long_history_is_not_read_where_enough_stands_of_what_the_state_knows(
     assert sentence(month, 0.3, monkeypatch, since=0, largest=100) is not None
     assert sentence(month, 0.3, monkeypatch, since=0) is not None, "compactions alone: nothing is known"
     assert sentence(month, 0.3, monkeypatch, since=0, largest=60) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (commit(2, "WRITE", mode="Append"), 0),
+        (commit(2, "DELETE"), math.inf),
+        (commit(2, "DELETE") | {"operationMetrics": {"numRemovedBytes": "7"}}, 7),
+        (commit(2, "WRITE") | {"operation": None, "operationParameters": None, "operationMetrics": None}, math.inf),
+    ],
+)
+def test_a_commit_that_does_not_say_what_it_did_may_have_removed_files(row: Any, expected: float) -> None:
+    """``commitInfo`` is optional by Delta's protocol: a saving went on after such a commit had undone the relayout."""
+    assert module.bytes_removed(row) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "newest", "limits", "found"),
+    [
+        (-1, 5, [None], [5, 4, 3]),
+        (-1, 7, [None], [5, 4, 3]),
+        (3, 5, [2], [5, 4]),
+        (3, 7, [2, 66], [5, 4]),
+        (5, 7, [], []),
+    ],
+)
+def test_of_a_long_history_the_entries_that_are_gone_are_not_asked_for(
+    version: int, newest: int, limits: list[int | None], found: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a limit Delta tries to open each entry that it would reach: of a stream's table, millions in vain.
+
+    Entries before version 3 are gone, and others may commit up to ``newest`` after the snapshot was taken.
+    """
+    asked: list[int | None] = []
+
+    def history_of(_: Any, limit: int | None = None) -> list[Any]:
+        asked.append(limit)
+        return [commit(i, "WRITE") for i in range(newest, 2, -1)][:limit]
+
+    monkeypatch.setattr(module, "history_of", history_of)
+    snapshot: Any = SimpleNamespace(version=5)
+    assert [row["version"] for row in module.commits_after(snapshot, version)] == found
+    assert asked == limits

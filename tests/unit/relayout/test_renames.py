@@ -84,6 +84,16 @@ def test_a_column_from_before_column_mapping_tells_its_first_name_itself() -> No
     assert dict(former_names(names, [])) == {"first": "b", "s.x": "t.x"}
 
 
+def test_commits_that_do_not_say_what_they_did_tell_of_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``commitInfo`` is optional by Delta's protocol; learning and applying ended with a TypeError."""
+    commits = history(rename("a", "b"), WRITE)
+    silent = {"version": 2, "operation": None, "operationParameters": None, "timestamp": None}
+    assert former_names([leaf("b")], [silent, *commits]) == (("a", "b"),)
+    monkeypatch.setattr(renames, "commits_after", lambda *_: [silent, *commits])
+    table: Any = SimpleNamespace(table_id="another table", location="a place", version=2)
+    assert renames._commits_about_names(table) == commits[1:]
+
+
 def test_nothing_is_looked_up_where_no_column_can_be_renamed() -> None:
     snapshot: Any = SimpleNamespace(properties={"delta.columnMapping.mode": "none"}, schema="its schema")
     assert with_former_names(snapshot) == "its schema"

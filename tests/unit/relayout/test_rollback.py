@@ -12,7 +12,7 @@ from zorder_pipeline.errors import TableError
 from zorder_pipeline.relayout import rollback as module
 
 
-def commit(number: int, operation: str, **parameters: str) -> dict[str, Any]:
+def commit(number: int, operation: str | None, **parameters: str) -> dict[str, Any]:
     """A commit of somebody else."""
     who = {"userMetadata": None, "userName": None, "engineInfo": None}
     moment = datetime(2026, 1, 1, number)
@@ -33,6 +33,7 @@ TAKEN_BACK = commit(3, "RESTORE", version="1", timestamp="")
         ([TAKEN_BACK, commit(4, "WRITE"), commit(5, "RESTORE", version="2")], "RESTORE at version 5 came after our"),
         ([TAKEN_BACK, commit(4, "RESTORE", version="2")], "RESTORE at version 4 came after our relayout began"),
         ([commit(3, "WRITE")], "WRITE at version 3 came after our relayout began"),
+        ([commit(3, None)], "^a commit at version 3 came after our relayout began"),
     ],
 )
 def test_our_own_rollback_is_called_that(later: list[Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:

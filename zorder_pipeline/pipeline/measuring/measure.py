@@ -158,8 +158,8 @@ def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[s
 def _generations(files: FileList) -> int:
     """Generations of our files that overlap at most: the largest number in one partition."""
     found: dict[tuple[str | None, ...], set[int]] = {}
-    for partition, generation in zip(files.partitions, files.generation.tolist(), strict=True):
-        if generation >= 0:
+    for partition, generation, layout in zip(files.partitions, files.generation.tolist(), files.layout, strict=True):
+        if layout:
             found.setdefault(partition, set()).add(generation)
     return max(map(len, found.values()), default=0)
 
