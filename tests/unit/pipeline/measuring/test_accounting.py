@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
+from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.predicate import Comparison, Literal
@@ -514,11 +515,11 @@ def test_the_rate_of_a_table_that_nobody_asks_any_more_falls_from_night_to_night
     books.clock = 70 * DAY
     books.rows = [Entry(**{**ENTRY, "version": 1, "committed_at": 9 * DAY, "log_watermark": 9 * DAY - 5})]
     asked, rates = [*asked_on(8), *asked_on(10)], []
-    for night in (11, 12, 20, 21, 60):
+    for night in (11, 12, 20, 21, 39, 60):
         accounting.check_promises(None, "state", "t", asked, until=night * DAY)  # type: ignore[arg-type]
         books.rows[0] = replace(books.rows[0], measured_per_day=books.rows[0].measured_per_day or 1.5)
         rates.append(round(books.rows[0].measured_per_day or 0, 2))
-    assert rates == [1.5, 1.0, 0.27, 0.27, 0.06]
+    assert rates == [1.5, 1.0, 0.27, 0.27, 0.1, 0.1], "until its saving is credited no more"
 
 
 def test_a_saving_that_nobody_asked_for_is_not_credited_as_promised(
@@ -533,11 +534,11 @@ def test_a_saving_that_nobody_asked_for_is_not_credited_as_promised(
         books.rows = [Entry(**{**ENTRY, **told})]
         before = asked_on(8)
         few = asked_on(29)[:1]
-        for asked, night in ((before, 9.5), (before, 11), (before, 28), ([*before, *few], 30), ([*before, *few], 49)):
+        for asked, night in ((before, 9.5), (before, 11), (before, 28), ([*before, *few], 30), ([*before, *few], 39)):
             accounting.check_promises(None, "state", "t", asked, until=round(night * DAY))  # type: ignore[arg-type]
             rate = books.rows[0].measured_per_day
             rates.append(rate if rate is None else round(rate, 3))
-        assert rates == [None, 0.0, 0.0, 0.048, 0.025]
+        assert rates == [None, 0.0, 0.0, 0.048, 0.033]
         booked = books.rows[0].measured_per_day
         untimed = [replace(query, timestamp=None) for query in asked_on(40)]
         accounting.check_promises(None, "state", "t", [*before, *untimed], until=60 * DAY)  # type: ignore[arg-type]
@@ -552,8 +553,89 @@ def test_what_later_queries_told_is_not_taken_back_by_a_log_without_them(
     monkeypatch.setattr(accounting, "compared", lambda *_: None)
     told = {"version": 1, "committed_at": 9 * DAY, "measured_until": 12 * DAY, "measured_per_day": 7.0}
     books.clock, books.rows = 70 * DAY, [Entry(**{**ENTRY, **told})]
-    accounting.check_promises(None, "state", "t", asked_on(8), until=60 * DAY)  # type: ignore[arg-type]
-    assert books.rows[0].measured_per_day == 7.0
+    for asked in (asked_on(8), asked_on(20)):
+        accounting.check_promises(None, "state", "t", asked, until=39 * DAY)  # type: ignore[arg-type]
+        assert books.rows[0].measured_per_day == 7.0
+
+
+def with_rate(_: Any, __: Any, queries: Any, ___: bool, spanned: tuple[int, int] | None) -> Any:
+    """What the files of two versions would tell, with the rate that `compared` tells beside it."""
+    times = [query.timestamp for query in queries]
+    if not times:
+        return None
+    told = {"queries": len(queries), "since": min(times), "until": max(times)}
+    return told | ({} if spanned is None else {"per_day": observed_rate(times, len(times), *spanned)[0]})
+
+
+@pytest.mark.parametrize(("kept_days", "last", "off"), [(90, 59, 0.12), (14, 33, 0.35)])
+def test_the_rate_of_each_relayout_falls_once_nobody_asks_any_more(
+    books: Books, monkeypatch: pytest.MonkeyPatch, kept_days: int, last: int, off: float
+) -> None:
+    """Only the newest one's did: of a month of nightly relayouts all others went on at the rate of busier days."""
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    queries, stop = list[LoggedQuery](), 20
+    for night in range(1, 60):
+        queries = [query for query in queries if (query.timestamp or 0) >= (night - kept_days) * DAY]
+        queries, books.clock = [*queries, *(asked_on(night - 1) if night <= stop else ())], night * DAY
+        accounting.check_promises(None, "state", "t", queries, until=night * DAY)  # type: ignore[arg-type]
+        if night <= stop:
+            new = {**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}
+            books.rows.append(Entry(**new))
+    for row in books.rows[:-1]:
+        days = min(30, last - row.version)  # of a log of a fortnight nothing is left then
+        assert row.measured_per_day == pytest.approx(3 * (stop - row.version) / days, rel=off), row.version
+    assert books.rows[-1].measured_per_day == 0.0
+
+
+def test_a_rate_falls_also_where_delta_s_log_no_longer_tells_what_later_queries_read(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounting, "compared", lambda *_: None)
+    books.clock, watermark = 29 * DAY, 9 * DAY - 5
+    told = {"committed_at": 9 * DAY, "log_watermark": watermark, "measured_queries": 6, "measured_per_day": 3.0}
+    told |= {"measured_since": 9 * DAY, "measured_until": asked_on(10)[-1].timestamp}
+    books.rows = [Entry(**{**ENTRY, "version": version, **told}) for version in (1, 2)]
+    asked = [query for day in (8, 9, 10, 28) for query in asked_on(day)]
+    accounting.check_promises(None, "state", "t", asked, until=29 * DAY)  # type: ignore[arg-type]
+    assert [row.measured_per_day for row in books.rows] == [pytest.approx(9 / 20), pytest.approx(9 / 20)]
+
+
+def test_what_is_asked_after_a_saving_is_over_changes_no_books(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what was undone or stands for longer than its horizon; `evaluate` by hand measures these, too."""
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    books.clock = 100 * DAY
+    told = {"committed_at": 9 * DAY, "measured_queries": 6, "measured_per_day": 3.0, "measured_since": 9 * DAY}
+    told |= {"measured_until": asked_on(10)[-1].timestamp}
+    books.rows = [
+        Entry(**{**ENTRY, **told, "version": version, **others})
+        for version, others in enumerate(({"ended_at": 12 * DAY}, {}, {"measured_per_day": None}, {}))
+    ]
+    asked = [query for day in (8, 9, 10) for query in asked_on(day)]
+    for queries in (asked, [*asked, *asked_on(60)]):
+        accounting.check_promises(None, "state", "t", queries, until=90 * DAY, every=True)  # type: ignore[arg-type]
+        rates = [row.measured_per_day for row in books.rows]
+        assert (rates[0], rates[1], rates[3]) == (3.0, 3.0, 3.0)
+        assert rates[2] == pytest.approx(6 / 81), "where none was noted what the log tells is better than nothing"
+    assert books.rows[3].measured_queries == 9, "it is measured all the same"
+
+
+def test_a_rate_that_goes_on_as_it_was_is_not_noted_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[int] = []
+    whole = books.measured
+
+    def counting(entry: Entry, values: dict[str, Any]) -> None:
+        noted[-1] += "queries" not in values
+        whole(entry, values)
+
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    monkeypatch.setattr(books, "measured", counting)
+    queries: list[LoggedQuery] = []
+    for night in range(1, 61):
+        queries, books.clock = [*queries, *asked_on(night - 1)], night * DAY
+        noted.append(0)
+        accounting.check_promises(None, "state", "t", queries, until=night * DAY)  # type: ignore[arg-type]
+        books.rows.append(Entry(**{**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}))
+    assert max(noted) == 0
 
 
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
