@@ -20,6 +20,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes
 from zorder_pipeline.pipeline.measuring import accounting, comparing
 from zorder_pipeline.pipeline.measuring.promises import account_of, check_of
+from zorder_pipeline.pipeline.measuring.standing import standing
 from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
 from zorder_pipeline.relayout import history
 from zorder_pipeline.state.entry import Entry
@@ -306,7 +307,7 @@ class Past:
     Attributes:
         commits: oldest first.
         read, opened: versions of commits that were read, and of the table that were opened.
-        counts: rows that lie by the layout from a version on.
+        counts: rows that lie by the layout from a version on; those of the newest relayout, or of each generation.
         others: what was asked of tables that were there before.
     """
 
@@ -314,7 +315,8 @@ class Past:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.commits = [commit(0, "WRITE"), commit(1, "OPTIMIZE", "zorder layout a run")]
-        self.read, self.opened, self.counts = list[int](), list[int](), {0: 100}
+        self.read, self.opened = list[int](), list[int]()
+        self.counts: dict[int, int | dict[int, int]] = {0: 100}
         self.entries = [Entry(**{**ENTRY, "rows": 100})]
         self.others = list[tuple[Any, ...]]()
         monkeypatch.setattr(history, "history_of", self.newest)
@@ -336,7 +338,8 @@ class Past:
 
     def _files(self, version: int) -> Any:
         rows = self.counts[max(since for since in self.counts if since <= version)]
-        found = SimpleNamespace(rows=np.array([rows, 5]), lies_by=lambda _: np.array([True, False]))
+        by_generation = rows if isinstance(rows, dict) else {self.entries[-1].version: rows}
+        found = SimpleNamespace(generations=lambda layout: by_generation if layout == "a" else {})
         return SimpleNamespace(files=lambda: found)
 
     def ended(self, entry: Entry, moment: int) -> None:
@@ -405,6 +408,76 @@ def test_a_month_of_rewrites_by_others_opens_each_version_once(past: Past) -> No
     for _ in range(3):
         past.night(commit(0, "MERGE", numTargetBytesRemoved="900000000"), {**OURS})
         assert past.opened == [past.version - 1]
+
+
+def relaid_at(version: int, rows: int, merged: dict[int, int] | None) -> Entry:
+    told = {"version": version, "replaced_version": version - 1, "rows": rows, "merged": merged}
+    return Entry(**{**ENTRY, **told})
+
+
+OVERWRITE = commit(0, "WRITE", mode="Overwrite", numRemovedBytes="900000000")
+
+
+def test_what_others_write_anew_ends_its_own_relayout_whatever_lies_by_the_layout_beside_it(past: Past) -> None:
+    """Of a table of daily partitions the loader overwrites the newest: each night's relayout of it stood for ever."""
+    past.counts = {1: {1: 3_000}}
+    for night in range(3):
+        laid_out = past.version + 1
+        past.counts[laid_out] = {1: 3_000, laid_out: 100}
+        past.counts[laid_out + 1] = {1: 3_000}
+        past.commits.append({**OURS, "version": laid_out})
+        past.entries.append(relaid_at(laid_out, 100, {}))
+        ends = past.night(OVERWRITE)
+        assert ends == [None, *(3 + 2 * i for i in range(night + 1))]
+    past.counts[past.version + 1] = {1: 40}
+    assert past.night(OVERWRITE)[0] == past.version
+
+
+def test_what_another_layout_of_ours_replaced_is_not_undone_by_what_comes_nights_later(past: Past) -> None:
+    """That it was replaced was known only on the night that read the commit, and any DELETE after it an end."""
+    past.counts = {0: {1: 100}, 2: {}}
+    told = {"version": 2, "replaced_version": 1, "layout_id": "b", "rows": 100, "ended_at": 7_000_000}
+    delete = commit(0, "DELETE", numDeletionVectorsAdded="1")
+    past.commits.append(commit(2, "OPTIMIZE", "zorder layout b run", numRemovedBytes="900000000"))
+    past.entries.append(Entry(**{**ENTRY, **told}))
+    assert past.night(commit(0, "WRITE")) == [None, 7]
+    for _ in range(2):
+        assert past.night(delete) == [None, 7]
+    assert past.night(commit(0, "RESTORE", version="0")) == [past.version, 7], "by which both are gone"
+
+
+@pytest.mark.parametrize(
+    ("merged", "left", "ends"),
+    [
+        ({1: 100}, {2: 300}, [None, None]),  # all lies in what a later night made of it and of 200 new rows
+        ({1: 100}, {2: 160}, [None, None]),
+        ({1: 100}, {2: 140}, [3, 3]),  # of which half is gone, whosever rows these were
+        ({1: 30}, {1: 70, 2: 20}, [None, 3]),
+        ({1: 30}, {1: 20, 2: 250}, [3, None]),  # 20 are its own, and 30 of 300 among those of the later one
+        ({}, {1: 40, 2: 300}, [3, None]),
+        (None, {1: 40, 2: 300}, [None, None]),  # of a row that an older version wrote nobody knows
+        ({}, {1: 40, 2: 300, 3: 20}, [None, None]),  # nor of a relayout that is in no ledger
+        ({}, {0: 900, 1: 40, 2: 140}, [3, 3]),  # what lay there before them is another's
+    ],
+)
+def test_what_we_merged_ourselves_stands_with_what_it_was_merged_into(
+    past: Past, merged: dict[int, int] | None, left: dict[int, int], ends: list[int | None]
+) -> None:
+    past.commits.append({**OURS, "version": 2})
+    past.entries.append(relaid_at(2, 300, merged))
+    past.counts = {1: {1: 100}, 2: {1: 100 - sum((merged or {}).values()), 2: 300}, 3: left}
+    assert past.night(commit(0, "MERGE", numTargetBytesRemoved="1")) == ends
+
+
+def test_merged_rows_are_followed_from_night_to_night(past: Past) -> None:
+    past.entries += [relaid_at(2, 200, {1: 100}), relaid_at(3, 400, {2: 200}), relaid_at(4, 100, {})]
+    past.commits += [{**OURS, "version": version} for version in (2, 3, 4)]
+    for rows, gone in ((210, False), (190, True)):  # of 400, of which 100 were the first one's and 100 the second's
+        of_each = [standing(entry, past.entries)({3: rows, 4: 100}) for entry in past.entries]
+        assert of_each == [rows / 4, rows / 2, rows, 100]
+        past.counts = {2: {2: 200}, 3: {3: 400}, past.version + 1: {3: rows, 4: 100}}
+        ends = past.night(commit(0, "MERGE", numTargetBytesRemoved="1"))
+        assert ends == ([past.version] * 3 if gone else [None] * 3) + [None]
 
 
 def test_only_of_a_table_with_few_relayouts_it_is_asked_what_was_there_before(past: Past) -> None:
