@@ -200,3 +200,39 @@ def test_a_promise_is_measured_by_queries_of_a_column_that_was_renamed_since(
     (check,) = pipeline.check_promises(spark, state, path, asked("piece", 1, 40))
     assert (check.queries, check.broken) == (40, False), "they counted as reading all of it before and after"
     assert check.measured == pytest.approx(0.94, abs=0.02)
+
+
+@pytest.mark.slow
+def test_what_a_loader_writes_anew_each_morning_is_credited_until_then(spark: SparkSession, tmp_path: Path) -> None:
+    """The days beside it lie by the same layout, so that each night's relayout of one day was credited for a month."""
+    path, state = f"{tmp_path}/t", f"{tmp_path}/state"
+
+    def load(first: int, days: int, mode: str, **options: str) -> None:
+        rows = spark.range(days * 400).selectExpr(
+            "id", "pmod(hash(id, 1), 1000) AS part", f"{first} + id % {days} AS d"
+        )
+        written = rows.repartition(2).write.format("delta").mode(mode).partitionBy("d").options(**options)
+        written.save(path)
+
+    def ended() -> list[bool]:
+        pipeline.check_promises(spark, state, path, [])
+        return [entry.ended_at is not None for entry in Ledger(spark, state).entries()]
+
+    load(1, 6, "overwrite")
+    settings = pipeline.LearnSettings(target_file_rows=100)
+    plan = pipeline.layout_by_hand(spark, path, {"part": 3}, settings=settings)
+    assert pipeline.apply(spark, path, plan, force=True, state=state).rows == 2_400
+    load(7, 1, "append")
+    assert pipeline.apply(spark, path, plan, force=True, state=state).rows == 400
+    assert ended() == [False, False]
+    load(7, 1, "append")
+    assert pipeline.apply(spark, path, plan, force=True, state=state).rows == 800, "the night's own are merged with it"
+    newest = Ledger(spark, state).entries()[-1]
+    assert newest.merged == {newest.replaced_version - 1: 400}
+    assert ended() == [False, False, False], "what we merged ourselves lies by the layout as before"
+    load(7, 1, "overwrite", replaceWhere="d = 7")
+    assert ended() == [False, True, True]
+    assert pipeline.apply(spark, path, plan, force=True, state=state).rows == 400
+    assert ended() == [False, True, True, False]
+    load(1, 4, "overwrite", replaceWhere="d <= 4")
+    assert ended() == [True, True, True, False]

@@ -76,7 +76,7 @@ def test_what_was_committed_is_recorded_by_the_next_run_with_its_plan_once(
     assert said == ["version 2 was committed by a run that had not recorded that; it is recorded now"]
     (entry,) = Ledger(spark, state).entries()
     before = open_table(spark, path, 1).files()
-    assert (entry.version, entry.replaced_version, entry.credited) == (2, 1, 1.0)
+    assert (entry.version, entry.replaced_version, entry.credited, entry.merged) == (2, 1, 1.0, {})
     assert (entry.rows, entry.bytes_rewritten) == (int(before.rows.sum()), int(before.bytes.sum()))
     moment = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").where("version = 2").collect()[0]["timestamp"]
     assert entry.committed_at == int(moment.timestamp() * 1e6)

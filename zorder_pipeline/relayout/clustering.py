@@ -64,6 +64,11 @@ class Clustering:
         return OURS + self.spec.layout_id
 
     @property
+    def layout_id(self) -> str:
+        """The layout that rows are laid out by."""
+        return self.spec.layout_id
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the layout."""
         return self.spec.table_columns

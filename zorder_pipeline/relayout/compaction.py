@@ -61,6 +61,11 @@ class Compaction:
         return COMPACTED
 
     @property
+    def layout_id(self) -> str:
+        """None: files keep theirs, and their generation."""
+        return ""
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """None: the rows get no new order."""
         return ()

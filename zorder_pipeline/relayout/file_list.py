@@ -124,6 +124,18 @@ class FileList:
         """Which files lie by a layout, shape (files,)."""
         return np.fromiter((layout == layout_id for layout in self.layout), np.bool_, len(self))
 
+    def generations(self, layout_id: str, among: npt.NDArray[np.int64] | None = None) -> dict[int, int]:
+        """Rows that lie by a layout, by the generation of their files.
+
+        Args:
+            among: indices of the files that count; all without it.
+        """
+        mine = self.lies_by(layout_id) & (self.generation >= 0)
+        chosen = np.flatnonzero(mine) if among is None else among[mine[among]]
+        numbers, which = np.unique(self.generation[chosen], return_inverse=True)
+        rows = np.bincount(which, weights=self.rows[chosen], minlength=len(numbers))
+        return {number: int(count) for number, count in zip(numbers.tolist(), rows.tolist(), strict=True)}
+
     @property
     def ours(self) -> npt.NDArray[np.bool_]:
         """Which files lie by a layout of ours, whichever, shape (files,)."""

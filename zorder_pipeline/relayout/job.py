@@ -66,6 +66,10 @@ class Job(Protocol):
         """Whose commit it is, for the table's history."""
 
     @property
+    def layout_id(self) -> str:
+        """The layout that rows are laid out by; "" where they are only merged."""
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the layout, for the table's history."""
 
@@ -105,6 +109,7 @@ class RelayoutResult:
         seconds: time taken.
         run: the word in the table's history that its commits have in common; "" of none.
         held: why it was stopped before its last bin, "" when it was not.
+        merged: how many of the rows lay by the layout before, by the generation of their files.
     """
 
     version: int
@@ -118,6 +123,7 @@ class RelayoutResult:
     seconds: float
     run: str = ""
     held: str = ""
+    merged: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -85,6 +86,9 @@ def _together(
 ) -> RelayoutResult:
     """What became of a table, from what became of its bins."""
     removed = sum(result.files_removed for result in results)
+    merged = Counter[int]()
+    for result in results:
+        merged.update(result.merged)
     return RelayoutResult(
         version=max((result.version for result in results if result.committed), default=snapshot.version),
         files_removed=removed,
@@ -97,6 +101,7 @@ def _together(
         seconds=seconds,
         run=label,
         held=held,
+        merged=dict(merged),
     )
 
 
@@ -187,6 +192,7 @@ def _attempt(
         skipped_files=len(files) - done.files_removed,
         committed=True,
         seconds=time.monotonic() - started,
+        merged=files.generations(job.layout_id, chosen),
     )
 
 

@@ -7,9 +7,12 @@ promise would not be checked, and what it cost and saved would be in no account.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.java import reason_of
@@ -83,27 +86,34 @@ def _record(snapshot: TableSnapshot, ledger: Ledger, begun: Begun, commits: Sequ
         commits: its commits, newest first.
     """
     done = {"files_removed": 0, "files_added": 0, "bytes_rewritten": 0, "rows": 0}
+    layout = begun.plan.spec.layout_id if begun.plan.spec else ""
+    merged: Counter[int] | None = Counter()
     for row in commits:
-        for name, count in _figures(snapshot, int(row["version"])).items():
+        figures, generations = _figures(snapshot, int(row["version"]), layout)
+        for name, count in figures.items():
             done[name] += count
+        merged = None if merged is None or generations is None else merged + Counter(generations)
     ended, work = moment_of(commits[0]) / 1e6, dict(begun.work)
     work["credited"] *= min(1.0, done["bytes_rewritten"] / max(1, begun.bytes))
-    known: dict[str, Any] = done | {"seconds": max(0.0, ended - begun.begun_at), "run": begun.run}
-    layout = begun.plan.spec.layout_id if begun.plan.spec else ""
+    known: dict[str, Any] = done | {"seconds": max(0.0, ended - begun.begun_at), "run": begun.run, "merged": merged}
     version, moment = int(commits[0]["version"]), datetime.fromtimestamp(ended, UTC)
     ledger.record(begun.plan, layout, version, known, begun.gate, work, moment)
 
 
-def _figures(snapshot: TableSnapshot, version: int) -> dict[str, int]:
-    """What a commit replaced and wrote, by the files before and after it; nothing where Delta's log lacks one."""
+def _figures(snapshot: TableSnapshot, version: int, layout: str) -> tuple[dict[str, int], dict[int, int] | None]:
+    """What a commit replaced and wrote, by the files before and after it; nothing where Delta's log lacks one.
+
+    Beside it how many rows of what it replaced lay by a layout, by generation; None where that is not known.
+    """
     try:
         old, new = (snapshot.at(number).files() for number in (version - 1, version))
     except TableError:
-        return {}
+        return {}, None
     gone, come = old.replaced_by(new)
-    return {
+    figures = {
         "files_removed": int(gone.sum()),
         "files_added": int(come.sum()),
         "bytes_rewritten": int(old.bytes[gone].sum()),
         "rows": int(new.rows[come].sum()),
     }
+    return figures, old.generations(layout, np.flatnonzero(gone))

@@ -36,6 +36,7 @@ class Entry:
         looked_until: version up to which the table's history tells nothing new of that, for it and earlier ones; None
             where nobody noted one.
         run: what its commits have in common in the table's history; None in rows from before that was noted.
+        merged: how many of its rows lay by its layout before, by the generation of their files; None where unknown.
     """
 
     table_id: str
@@ -81,6 +82,7 @@ class Entry:
     looked_until: int | None = None
     measured_since: int | None = None
     run: str | None = None
+    merged: Mapping[int, int] | None = None
 
     @property
     def key(self) -> dict[str, Any]:
@@ -169,4 +171,5 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
         looked_until=row["looked_until"],
         measured_since=row["measured_since"],
         run=row["run"],
+        merged=None if row["merged"] is None else {int(of): rows for of, rows in json.loads(row["merged"]).items()},
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ledger"]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -33,9 +33,9 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
-    # since versions 3, 4, 5, 6 and 7
+    # since versions 3, 4, 5, 6, 7 and 8
     *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE", "measured_until BIGINT"),
-    *("looked_until BIGINT", "measured_since BIGINT"),
+    *("looked_until BIGINT", "measured_since BIGINT", "merged STRING"),
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -70,8 +70,8 @@ class Ledger:
 
         Args:
             version: newest table version that it made.
-            done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``; and ``run``, what
-                its commits have in common.
+            done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``; ``run``, what its
+                commits have in common; and ``merged``, how many of the rows lay by the layout before, by generation.
             gate: the gate's figures.
             work: what its cost follows from: ``additional``, ``predicates``, ``hashed``; ``replaced_version``; and
                 ``credited``, the share of what the plan promised that this relayout brings, 0 to 1.
@@ -95,6 +95,7 @@ class Ledger:
             **(work or {}),
             "cost_measured": done["seconds"] * cores,
             "run": done.get("run") or None,
+            "merged": None if done.get("merged") is None else json.dumps(dict(done["merged"])),
         }
         if gate.get("cost_core_seconds"):
             row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}

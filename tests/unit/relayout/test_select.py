@@ -191,3 +191,11 @@ def test_a_column_is_named_in_any_case_but_not_in_a_text() -> None:
     assert _names_one("array_contains(array(1), `Ds`)", ["p", "ds"])
     assert not _names_one("'ds' <> \"ds\" /* ds */ AND ds(1) > 0", ["p", "ds"])
     assert _names_one("what sqlglot) cannot read", ["ds"])
+
+
+def test_rows_that_lie_by_a_layout_are_counted_by_generation() -> None:
+    files = listed([File(5, 3), File(6, 3), File(7), File(8, 4, layout="another"), File(9, 12, partition="q")])
+    assert files.generations("mine") == {3: 11, 12: 9}
+    assert files.generations("mine", np.array([1, 2, 3])) == {3: 6}
+    assert files.generations("another") == {4: 8}
+    assert (files.generations(""), files.generations("mine", np.array([], np.int64))) == ({}, {})

@@ -23,7 +23,7 @@ LATER = (
     "replaced_version", "additional", "predicates", "hashed", "cost_expected", "cost_low", "cost_high",
     "cost_measured", "credited", "log_watermark", "measured_queries", "measured_before", "measured_after",
     "measured_bytes_saved", "measured_files_saved", "measured_per_day", "measured_page_bytes_saved",
-    "measured_since", "measured_until", "gate", "ended", "looked_until", "promise", "run",
+    "measured_since", "measured_until", "gate", "ended", "looked_until", "promise", "run", "merged",
 )  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def test_what_is_noted_goes_before_what_would_be_assumed() -> None:
     entry = told(measured_queries=6, measured_before=0.5, measured_after=0.25, measured_files_saved=-2.0)
     assert (entry.measured_queries, entry.measured_before, entry.measured_after) == (6, 0.5, 0.25)
     assert (entry.measured_files, entry.bytes_rewritten) == (-2.0, 1e9)
+    assert [told(merged=text).merged for text in (None, "{}", '{"7": 40}')] == [None, {}, {7: 40}]
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,18 @@ def test_a_run_is_added_once_and_another_that_makes_its_version_again_too(monkey
     names: list[str] = []
     monkeypatch.setattr(ledgers, "_cores", lambda _: 2)
     ledger = Ledger(spark, "/state")
-    monkeypatch.setattr(ledger.table, "append", lambda _, once: names.append(once))
+    merged: list[str | None] = []
+
+    def append(rows: list[dict[str, Any]], once: str) -> None:
+        names.append(once)
+        merged.append(rows[0]["merged"])
+
+    monkeypatch.setattr(ledger.table, "append", append)
     for run in ("zorder layout a 1", "zorder layout a 1", "zorder layout a 2", None):
         ledger.record(PLAN, "a", 4, DONE | {"run": run}, {})
     assert names[0] == names[1]
     assert len(set(names)) == 3
     assert names[3] == "zorder-relayouts-id-4", "as before runs were noted"
+    for told in ({}, {3: 40}):
+        ledger.record(PLAN, "a", 5, DONE | {"merged": told}, {})
+    assert merged == [None] * 4 + ["{}", '{"3": 40}'], "that nothing was merged, or that nobody knows"

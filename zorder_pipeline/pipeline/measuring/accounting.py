@@ -21,7 +21,7 @@ from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
 from .comparing import compared, latest_of
-from .due import is_due, is_told, later, rate_now, spanned_later
+from .due import is_due, later, rate_now, spanned_later
 from .promises import PromiseCheck, account_of, check_of, kept_of, pages_promised
 from .undoing import note_ends
 
@@ -77,7 +77,8 @@ def check_promises(
         queries: logged queries of the table, in any order.
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
             after it. Otherwise the newest relayout, and of those whose saving is still credited what is due (`is_due`),
-            with the queries after the newest one that its layout was learned from.
+            with the queries after the newest one that its layout was learned from; and of each of these how often such
+            queries come by now (`rate_now`), which may be never any more.
         every: measure all relayouts there ever were, due or not.
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
@@ -97,13 +98,11 @@ def check_promises(
         newest, found = entry is known[-1], None
         # the same number may be others: with a window that slides as many come in as go out
         same = (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until)
-        if not same:
-            if not (every or version is not None or newest or is_due(entry, chosen)):
-                continue
+        if not same and (every or version is not None or newest or is_due(entry, chosen)):
             # files are read for it, so only of what is in force, or was asked for
             pages = pages_promised(entry) is not None and (version is not None or newest)
             found = compared(now, (entry.replaced_version, entry.version), chosen, pages, between)
-        if found is None and (same and newest if is_told(entry) else timed):
+        if found is None and timed:  # for which no file is read, so of each whose saving is credited
             rate = rate_now(entry, chosen, between)
             found = None if rate is None else {"per_day": rate}
         if found is not None:

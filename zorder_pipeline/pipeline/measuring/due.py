@@ -11,7 +11,7 @@ from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 
-__all__ = ["asked_since", "is_due", "is_told", "later", "rate_now", "spanned_later"]
+__all__ = ["asked_since", "is_due", "later", "rate_now", "spanned_later"]
 
 MOVED = 0.1
 """By what share a rate has moved that is noted anew."""
@@ -37,15 +37,18 @@ def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
     newest, last, since = latest_of(queries), entry.measured_until, asked_since(entry)
     if last is None or newest is None or not is_told(entry):
         return True
-    credited = since + entry.horizon_days * DAY
-    if entry.ended_at is not None:
-        credited = min(credited, entry.ended_at)
-    return last < credited and newest - since >= LONGER * (last - since)
+    return last < credited_until(entry) and newest - since >= LONGER * (last - since)
 
 
 def is_told(entry: Entry) -> bool:
     """Whether a relayout was measured with queries that came later, and not only with the promise's own."""
     return entry.measured_until is not None and entry.measured_until > asked_since(entry)
+
+
+def credited_until(entry: Entry) -> float:
+    """When a relayout's saving is credited no more, microseconds since 1970 UTC."""
+    horizon = entry.committed_at + entry.horizon_days * DAY  # may be for ever
+    return horizon if entry.ended_at is None else min(horizon, entry.ended_at)
 
 
 def asked_since(entry: Entry) -> int:
@@ -58,6 +61,8 @@ def asked_since(entry: Entry) -> int:
 def spanned_later(entry: Entry, queries: Sequence[LoggedQuery], until: int | None = None) -> tuple[int, int] | None:
     """Between which moments those of `later` are all that was asked of the table; None of a log without times.
 
+    So it is where a rate is noted and the log goes on after the saving is over: how often is asked then says nothing.
+
     Args:
         queries: all that the log holds of the table.
         until: how far the whole log goes (`QueryLog.until`); without it as far as ``queries``.
@@ -65,13 +70,17 @@ def spanned_later(entry: Entry, queries: Sequence[LoggedQuery], until: int | Non
     moments = [query.timestamp for query in queries if query.timestamp is not None]
     if not moments:
         return None
-    return max(asked_since(entry), min(moments)), max(moments if until is None else [*moments, until])
+    end = max(moments if until is None else [*moments, until])
+    if entry.measured_per_day is not None and end > credited_until(entry):
+        return None
+    return max(asked_since(entry), min(moments)), end
 
 
 def rate_now(entry: Entry, chosen: Sequence[LoggedQuery], between: tuple[int, int] | None) -> float | None:
     """Queries a day, where they are by a tenth others than noted: of a table that nobody asks any more they get fewer.
 
-    Where none were noted, or none came, a log that goes on for a day after the relayout tells so.
+    Where none were noted, or none came, a log that goes on for a day after the relayout tells so. Of those that it was
+    measured with, what the log has forgotten since counts on; a log that does not go on from there tells nothing.
 
     Args:
         chosen: those of `later`.
@@ -80,7 +89,11 @@ def rate_now(entry: Entry, chosen: Sequence[LoggedQuery], between: tuple[int, in
     noted = entry.measured_per_day
     if between is None or (not (noted and chosen) and between[1] - between[0] < DAY):
         return None
-    rate, source = 0.0, "observed"
-    if chosen:
-        rate, source = observed_rate([query.timestamp for query in chosen], len(chosen), *between)
+    asked = [query.timestamp for query in chosen if query.timestamp is not None]
+    if is_told(entry) and (last := entry.measured_until) is not None:
+        if not between[0] <= last <= max(asked, default=0):
+            return None
+        forgotten = entry.measured_queries - sum(moment <= last for moment in asked)
+        asked += [entry.measured_since or asked_since(entry)] * forgotten
+    rate, source = observed_rate(asked, len(asked), *between) if asked else (0.0, "observed")
     return rate if source == "observed" and (noted is None or abs(rate - noted) > MOVED * noted) else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.errors import TableError
@@ -23,13 +23,15 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
+from .standing import standing
+
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
 __all__ = ["ended_at", "note_ends"]
 
-Left: TypeAlias = Callable[[int, str], int | None]
-"""Rows that lie by a layout at a version; None where that is not known."""
+Left: TypeAlias = Callable[[int], float | None]
+"""Rows of a relayout that lie by it still at a version; None where that is not known."""
 LARGE = 0.25
 """Share of a relayout's bytes that others must have taken out between two commits of ours for that to be looked at."""
 MANY = 2_000
@@ -47,30 +49,36 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
         entries = _elsewhere(snapshot, ledger, entries)
     if len(entries) < 2:  # a table that was made anew is relaid for the first time, or never yet
         ledger.replaced(snapshot.location, snapshot.table_id, snapshot.created_at)
-    standing = [entry for entry in entries if entry.ended_at is None and entry.version < snapshot.version]
-    if not standing:
+    undecided = [entry for entry in entries if entry.ended_at is None and entry.version < snapshot.version]
+    if not undecided:
         return
     looked, known = _looked(snapshot, entries)
-    since = {entry.version: looked if entry.version <= known else entry.replaced_version for entry in standing}
+    since = {entry.version: looked if entry.version <= known else entry.replaced_version for entry in undecided}
     commits = commits_after(snapshot, min(since.values()))
     if moved or any(row["operation"] == "RESTORE" for row in commits):  # to a moment that is before them, perhaps
-        since = {entry.version: entry.replaced_version for entry in standing}
+        since = {entry.version: entry.replaced_version for entry in undecided}
         commits = commits_after(snapshot, min(since.values()))
     opened = set[int]()
 
     @cache
-    def left(version: int, layout: str) -> int | None:
+    def generations(version: int, layout: str) -> dict[int, int] | None:
         try:
             if version < snapshot.version:
                 opened.add(version)
-            files = (snapshot.at(version) if version < snapshot.version else snapshot).files()
+            return (snapshot.at(version) if version < snapshot.version else snapshot).files().generations(layout)
         except TableError:  # Delta's log does not hold it any more
             return None
-        return int(files.rows[files.lies_by(layout)].sum())
 
-    for entry in standing:
+    def left(layout: str, rows_of: Callable[[Mapping[int, int]], float], version: int) -> float | None:
+        found = generations(version, layout)
+        return None if found is None else rows_of(found)
+
+    for entry in undecided:
         later = [row for row in commits if int(row["version"]) > since[entry.version]]
-        if (moment := ended_at(entry, later, left)) is not None:
+        mine = partial(left, entry.layout_id, standing(entry, entries))
+        if _followed(entry, entries, since[entry.version], mine):
+            continue
+        if (moment := ended_at(entry, later, mine)) is not None:
             ledger.ended(entry, moment)
     if opened or len(commits) > MANY:
         ledger.looked(entries[-1], snapshot.version)
@@ -92,6 +100,16 @@ def _elsewhere(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]
             ledger.stands(entry)
         found.append(replace(entry, ended_at=None) if stands else entry)
     return found
+
+
+def _followed(entry: Entry, entries: Sequence[Entry], looked: int, left: Left) -> bool:
+    """Whether another layout of ours lay in a relayout's place by the version up to which was looked: no undoing."""
+    others = {one.layout_id for one in entries if entry.version < one.version <= looked} - {"", entry.layout_id}
+    return bool(others) and _is_gone(entry, left(looked))
+
+
+def _is_gone(entry: Entry, rows: float | None) -> bool:
+    return rows is not None and rows < STILL * entry.rows
 
 
 def _looked(snapshot: TableSnapshot, entries: Sequence[Entry]) -> tuple[int, int]:
@@ -132,7 +150,7 @@ class _Fate:
     Attributes:
         end: what undid it, so far.
         followed: what laid the table out by another layout of ours: no undoing, and what comes later undoes that one.
-        theirs: what took files out since the last commit of ours; by each the fewer rows lie by the layout.
+        theirs: what took files out since the last commit of ours; by each the fewer of its rows are left.
         newest: the newest commit.
     """
 
@@ -178,5 +196,4 @@ class _Fate:
         self.theirs = []
 
     def _gone(self, row: Row | None) -> bool:
-        rows = self.left(int(row["version"]), self.entry.layout_id) if row is not None else None
-        return rows is not None and rows < STILL * self.entry.rows
+        return row is not None and _is_gone(self.entry, self.left(int(row["version"])))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
+from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.predicate import Comparison, Literal
@@ -19,6 +20,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes
 from zorder_pipeline.pipeline.measuring import accounting, comparing
 from zorder_pipeline.pipeline.measuring.promises import account_of, check_of
+from zorder_pipeline.pipeline.measuring.standing import standing
 from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
 from zorder_pipeline.relayout import history
 from zorder_pipeline.state.entry import Entry
@@ -305,7 +307,7 @@ class Past:
     Attributes:
         commits: oldest first.
         read, opened: versions of commits that were read, and of the table that were opened.
-        counts: rows that lie by the layout from a version on.
+        counts: rows that lie by the layout from a version on; those of the newest relayout, or of each generation.
         others: what was asked of tables that were there before.
     """
 
@@ -313,7 +315,8 @@ class Past:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.commits = [commit(0, "WRITE"), commit(1, "OPTIMIZE", "zorder layout a run")]
-        self.read, self.opened, self.counts = list[int](), list[int](), {0: 100}
+        self.read, self.opened = list[int](), list[int]()
+        self.counts: dict[int, int | dict[int, int]] = {0: 100}
         self.entries = [Entry(**{**ENTRY, "rows": 100})]
         self.others = list[tuple[Any, ...]]()
         monkeypatch.setattr(history, "history_of", self.newest)
@@ -335,7 +338,8 @@ class Past:
 
     def _files(self, version: int) -> Any:
         rows = self.counts[max(since for since in self.counts if since <= version)]
-        found = SimpleNamespace(rows=np.array([rows, 5]), lies_by=lambda _: np.array([True, False]))
+        by_generation = rows if isinstance(rows, dict) else {self.entries[-1].version: rows}
+        found = SimpleNamespace(generations=lambda layout: by_generation if layout == "a" else {})
         return SimpleNamespace(files=lambda: found)
 
     def ended(self, entry: Entry, moment: int) -> None:
@@ -404,6 +408,76 @@ def test_a_month_of_rewrites_by_others_opens_each_version_once(past: Past) -> No
     for _ in range(3):
         past.night(commit(0, "MERGE", numTargetBytesRemoved="900000000"), {**OURS})
         assert past.opened == [past.version - 1]
+
+
+def relaid_at(version: int, rows: int, merged: dict[int, int] | None) -> Entry:
+    told = {"version": version, "replaced_version": version - 1, "rows": rows, "merged": merged}
+    return Entry(**{**ENTRY, **told})
+
+
+OVERWRITE = commit(0, "WRITE", mode="Overwrite", numRemovedBytes="900000000")
+
+
+def test_what_others_write_anew_ends_its_own_relayout_whatever_lies_by_the_layout_beside_it(past: Past) -> None:
+    """Of a table of daily partitions the loader overwrites the newest: each night's relayout of it stood for ever."""
+    past.counts = {1: {1: 3_000}}
+    for night in range(3):
+        laid_out = past.version + 1
+        past.counts[laid_out] = {1: 3_000, laid_out: 100}
+        past.counts[laid_out + 1] = {1: 3_000}
+        past.commits.append({**OURS, "version": laid_out})
+        past.entries.append(relaid_at(laid_out, 100, {}))
+        ends = past.night(OVERWRITE)
+        assert ends == [None, *(3 + 2 * i for i in range(night + 1))]
+    past.counts[past.version + 1] = {1: 40}
+    assert past.night(OVERWRITE)[0] == past.version
+
+
+def test_what_another_layout_of_ours_replaced_is_not_undone_by_what_comes_nights_later(past: Past) -> None:
+    """That it was replaced was known only on the night that read the commit, and any DELETE after it an end."""
+    past.counts = {0: {1: 100}, 2: {}}
+    told = {"version": 2, "replaced_version": 1, "layout_id": "b", "rows": 100, "ended_at": 7_000_000}
+    delete = commit(0, "DELETE", numDeletionVectorsAdded="1")
+    past.commits.append(commit(2, "OPTIMIZE", "zorder layout b run", numRemovedBytes="900000000"))
+    past.entries.append(Entry(**{**ENTRY, **told}))
+    assert past.night(commit(0, "WRITE")) == [None, 7]
+    for _ in range(2):
+        assert past.night(delete) == [None, 7]
+    assert past.night(commit(0, "RESTORE", version="0")) == [past.version, 7], "by which both are gone"
+
+
+@pytest.mark.parametrize(
+    ("merged", "left", "ends"),
+    [
+        ({1: 100}, {2: 300}, [None, None]),  # all lies in what a later night made of it and of 200 new rows
+        ({1: 100}, {2: 160}, [None, None]),
+        ({1: 100}, {2: 140}, [3, 3]),  # of which half is gone, whosever rows these were
+        ({1: 30}, {1: 70, 2: 20}, [None, 3]),
+        ({1: 30}, {1: 20, 2: 250}, [3, None]),  # 20 are its own, and 30 of 300 among those of the later one
+        ({}, {1: 40, 2: 300}, [3, None]),
+        (None, {1: 40, 2: 300}, [None, None]),  # of a row that an older version wrote nobody knows
+        ({}, {1: 40, 2: 300, 3: 20}, [None, None]),  # nor of a relayout that is in no ledger
+        ({}, {0: 900, 1: 40, 2: 140}, [3, 3]),  # what lay there before them is another's
+    ],
+)
+def test_what_we_merged_ourselves_stands_with_what_it_was_merged_into(
+    past: Past, merged: dict[int, int] | None, left: dict[int, int], ends: list[int | None]
+) -> None:
+    past.commits.append({**OURS, "version": 2})
+    past.entries.append(relaid_at(2, 300, merged))
+    past.counts = {1: {1: 100}, 2: {1: 100 - sum((merged or {}).values()), 2: 300}, 3: left}
+    assert past.night(commit(0, "MERGE", numTargetBytesRemoved="1")) == ends
+
+
+def test_merged_rows_are_followed_from_night_to_night(past: Past) -> None:
+    past.entries += [relaid_at(2, 200, {1: 100}), relaid_at(3, 400, {2: 200}), relaid_at(4, 100, {})]
+    past.commits += [{**OURS, "version": version} for version in (2, 3, 4)]
+    for rows, gone in ((210, False), (190, True)):  # of 400, of which 100 were the first one's and 100 the second's
+        of_each = [standing(entry, past.entries)({3: rows, 4: 100}) for entry in past.entries]
+        assert of_each == [rows / 4, rows / 2, rows, 100]
+        past.counts = {2: {2: 200}, 3: {3: 400}, past.version + 1: {3: rows, 4: 100}}
+        ends = past.night(commit(0, "MERGE", numTargetBytesRemoved="1"))
+        assert ends == ([past.version] * 3 if gone else [None] * 3) + [None]
 
 
 def test_only_of_a_table_with_few_relayouts_it_is_asked_what_was_there_before(past: Past) -> None:
@@ -514,11 +588,11 @@ def test_the_rate_of_a_table_that_nobody_asks_any_more_falls_from_night_to_night
     books.clock = 70 * DAY
     books.rows = [Entry(**{**ENTRY, "version": 1, "committed_at": 9 * DAY, "log_watermark": 9 * DAY - 5})]
     asked, rates = [*asked_on(8), *asked_on(10)], []
-    for night in (11, 12, 20, 21, 60):
+    for night in (11, 12, 20, 21, 39, 60):
         accounting.check_promises(None, "state", "t", asked, until=night * DAY)  # type: ignore[arg-type]
         books.rows[0] = replace(books.rows[0], measured_per_day=books.rows[0].measured_per_day or 1.5)
         rates.append(round(books.rows[0].measured_per_day or 0, 2))
-    assert rates == [1.5, 1.0, 0.27, 0.27, 0.06]
+    assert rates == [1.5, 1.0, 0.27, 0.27, 0.1, 0.1], "until its saving is credited no more"
 
 
 def test_a_saving_that_nobody_asked_for_is_not_credited_as_promised(
@@ -533,11 +607,11 @@ def test_a_saving_that_nobody_asked_for_is_not_credited_as_promised(
         books.rows = [Entry(**{**ENTRY, **told})]
         before = asked_on(8)
         few = asked_on(29)[:1]
-        for asked, night in ((before, 9.5), (before, 11), (before, 28), ([*before, *few], 30), ([*before, *few], 49)):
+        for asked, night in ((before, 9.5), (before, 11), (before, 28), ([*before, *few], 30), ([*before, *few], 39)):
             accounting.check_promises(None, "state", "t", asked, until=round(night * DAY))  # type: ignore[arg-type]
             rate = books.rows[0].measured_per_day
             rates.append(rate if rate is None else round(rate, 3))
-        assert rates == [None, 0.0, 0.0, 0.048, 0.025]
+        assert rates == [None, 0.0, 0.0, 0.048, 0.033]
         booked = books.rows[0].measured_per_day
         untimed = [replace(query, timestamp=None) for query in asked_on(40)]
         accounting.check_promises(None, "state", "t", [*before, *untimed], until=60 * DAY)  # type: ignore[arg-type]
@@ -552,8 +626,89 @@ def test_what_later_queries_told_is_not_taken_back_by_a_log_without_them(
     monkeypatch.setattr(accounting, "compared", lambda *_: None)
     told = {"version": 1, "committed_at": 9 * DAY, "measured_until": 12 * DAY, "measured_per_day": 7.0}
     books.clock, books.rows = 70 * DAY, [Entry(**{**ENTRY, **told})]
-    accounting.check_promises(None, "state", "t", asked_on(8), until=60 * DAY)  # type: ignore[arg-type]
-    assert books.rows[0].measured_per_day == 7.0
+    for asked in (asked_on(8), asked_on(20)):
+        accounting.check_promises(None, "state", "t", asked, until=39 * DAY)  # type: ignore[arg-type]
+        assert books.rows[0].measured_per_day == 7.0
+
+
+def with_rate(_: Any, __: Any, queries: Any, ___: bool, spanned: tuple[int, int] | None) -> Any:
+    """What the files of two versions would tell, with the rate that `compared` tells beside it."""
+    times = [query.timestamp for query in queries]
+    if not times:
+        return None
+    told = {"queries": len(queries), "since": min(times), "until": max(times)}
+    return told | ({} if spanned is None else {"per_day": observed_rate(times, len(times), *spanned)[0]})
+
+
+@pytest.mark.parametrize(("kept_days", "last", "off"), [(90, 59, 0.12), (14, 33, 0.35)])
+def test_the_rate_of_each_relayout_falls_once_nobody_asks_any_more(
+    books: Books, monkeypatch: pytest.MonkeyPatch, kept_days: int, last: int, off: float
+) -> None:
+    """Only the newest one's did: of a month of nightly relayouts all others went on at the rate of busier days."""
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    queries, stop = list[LoggedQuery](), 20
+    for night in range(1, 60):
+        queries = [query for query in queries if (query.timestamp or 0) >= (night - kept_days) * DAY]
+        queries, books.clock = [*queries, *(asked_on(night - 1) if night <= stop else ())], night * DAY
+        accounting.check_promises(None, "state", "t", queries, until=night * DAY)  # type: ignore[arg-type]
+        if night <= stop:
+            new = {**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}
+            books.rows.append(Entry(**new))
+    for row in books.rows[:-1]:
+        days = min(30, last - row.version)  # of a log of a fortnight nothing is left then
+        assert row.measured_per_day == pytest.approx(3 * (stop - row.version) / days, rel=off), row.version
+    assert books.rows[-1].measured_per_day == 0.0
+
+
+def test_a_rate_falls_also_where_delta_s_log_no_longer_tells_what_later_queries_read(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounting, "compared", lambda *_: None)
+    books.clock, watermark = 29 * DAY, 9 * DAY - 5
+    told = {"committed_at": 9 * DAY, "log_watermark": watermark, "measured_queries": 6, "measured_per_day": 3.0}
+    told |= {"measured_since": 9 * DAY, "measured_until": asked_on(10)[-1].timestamp}
+    books.rows = [Entry(**{**ENTRY, "version": version, **told}) for version in (1, 2)]
+    asked = [query for day in (8, 9, 10, 28) for query in asked_on(day)]
+    accounting.check_promises(None, "state", "t", asked, until=29 * DAY)  # type: ignore[arg-type]
+    assert [row.measured_per_day for row in books.rows] == [pytest.approx(9 / 20), pytest.approx(9 / 20)]
+
+
+def test_what_is_asked_after_a_saving_is_over_changes_no_books(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what was undone or stands for longer than its horizon; `evaluate` by hand measures these, too."""
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    books.clock = 100 * DAY
+    told = {"committed_at": 9 * DAY, "measured_queries": 6, "measured_per_day": 3.0, "measured_since": 9 * DAY}
+    told |= {"measured_until": asked_on(10)[-1].timestamp}
+    books.rows = [
+        Entry(**{**ENTRY, **told, "version": version, **others})
+        for version, others in enumerate(({"ended_at": 12 * DAY}, {}, {"measured_per_day": None}, {}))
+    ]
+    asked = [query for day in (8, 9, 10) for query in asked_on(day)]
+    for queries in (asked, [*asked, *asked_on(60)]):
+        accounting.check_promises(None, "state", "t", queries, until=90 * DAY, every=True)  # type: ignore[arg-type]
+        rates = [row.measured_per_day for row in books.rows]
+        assert (rates[0], rates[1], rates[3]) == (3.0, 3.0, 3.0)
+        assert rates[2] == pytest.approx(6 / 81), "where none was noted what the log tells is better than nothing"
+    assert books.rows[3].measured_queries == 9, "it is measured all the same"
+
+
+def test_a_rate_that_goes_on_as_it_was_is_not_noted_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[int] = []
+    whole = books.measured
+
+    def counting(entry: Entry, values: dict[str, Any]) -> None:
+        noted[-1] += "queries" not in values
+        whole(entry, values)
+
+    monkeypatch.setattr(accounting, "compared", with_rate)
+    monkeypatch.setattr(books, "measured", counting)
+    queries: list[LoggedQuery] = []
+    for night in range(1, 61):
+        queries, books.clock = [*queries, *asked_on(night - 1)], night * DAY
+        noted.append(0)
+        accounting.check_promises(None, "state", "t", queries, until=night * DAY)  # type: ignore[arg-type]
+        books.rows.append(Entry(**{**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}))
+    assert max(noted) == 0
 
 
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
