@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ from zorder_pipeline.features.sop import Sop, Vectors, vector_sql
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout import choosing
+from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.candidate import INCREMENTAL
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan, read_plan, write_plan
-from zorder_pipeline.pipeline.learning import confirming, drawing, reading_layout
+from zorder_pipeline.pipeline.learning import confirming, drawing, reading_contest
 from zorder_pipeline.pipeline.learning.keeping import sample_files
+from zorder_pipeline.pipeline.learning.reading_sample import ReadingSample, reading_sample
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
@@ -90,12 +93,20 @@ def test_a_layout_that_costs_ordinary_readers_too_much_is_not_taken(
         found = confirming.confirmed(snapshot, spec, *rest)
         return (found[0], found[1] * 1.03) if told[-1] and found is not None else found
 
-    monkeypatch.setattr(reading_layout, "confirmed", confirmed)
+    monkeypatch.setattr(reading_contest, "confirmed", confirmed)
     plan = pipeline.learn(spark, path, [log], aliases=["t"], settings=SETTINGS)
     assert any(told)
     assert plan.spec is not None
     assert not any(feature.expression for feature in plan.spec.features)
     assert "columns alone are best" in plan.notes[-1]
+    promised = plan.promise
+    assert promised.page_bytes_before is not None, "its own promise, by pages too"
+    assert promised.enriched_page_bytes_per_query is not None
+    assert promised.enriched_bytes_low is not None
+    assert promised.bytes_low <= promised.enriched_bytes_low
+    most = promised.bytes_saved_per_query + promised.enriched_bytes_per_query
+    assert promised.enriched_bytes_per_query > 0
+    assert promised.enriched_bytes_low < most < promised.bytes_before
 
 
 @pytest.mark.slow
@@ -143,6 +154,88 @@ def test_a_layout_of_an_expression_is_known_though_the_form_that_is_asked_for_fa
     assert "a / b" in analysis.columns.values(), "it is among what is asked for"
     column = analysis.sample.columns["a / b"]
     assert (len(column.values), int((~column.valid).sum())) == (300, 43), "null where a division by zero would fail"
+
+
+DAYS = 8
+
+
+def _drifting(spark: SparkSession, folder: Path) -> tuple[str, str]:
+    """A table asked by words, two of which are born a day and given up four days later, and its log."""
+    path, log = str(folder / "t"), folder / "log.jsonl"
+    words = "concat('w', lpad(CAST(pmod(hash(id), 50) AS STRING), 2, '0'), ' of ', id) AS c"
+    spark.range(6000).selectExpr("id", words).repartition(24, "id").write.format("delta").save(path)
+    asked = [(day, k, i) for day in range(DAYS) for i in range(4) for k in range(2 * max(0, day - 3), 2 * day + 2)]
+    records = [
+        {
+            "statement": f"SELECT id FROM t WHERE c LIKE '%w{k:02d} %'",
+            "timestamp": f"2026-01-{1 + day:02d}T{6 * i:02d}:{k:02d}:00Z",
+        }
+        for day, k, i in asked
+    ]
+    log.write_text("\n".join(map(json.dumps, records)))
+    return path, str(log)
+
+
+def _first_asked(analysis: TableAnalysis) -> dict[str, int]:
+    """The block in which each condition was first asked."""
+    blocks = blocks_of(analysis.queries).block
+    found: dict[str, int] = {}
+    for query, block in zip(analysis.queries, blocks.tolist(), strict=True):
+        name = query.predicate.to_sql()
+        found[name] = min(block, found.get(name, block))
+    return found
+
+
+def test_no_layout_is_made_for_what_is_first_asked_in_the_time_that_it_is_proved_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, log = _drifting(spark, tmp_path)
+    snapshot = open_table(spark, path)
+    found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
+    first = _first_asked(analysis)
+    by_block = [{name for name, block in first.items() if block <= last} for last in range(3)]
+    assert len(by_block[0]) < len(by_block[1]) < len(by_block[2]) == 2 * DAYS
+    assert {f.name for f in analysis.columns if f.kind == "predicate"} == by_block[2], "statistics are of all"
+    blocks = blocks_of(analysis.queries)
+    for last, weights, block in ((0, analysis.train_weights, blocks.train), (1, analysis.known_weights, blocks.known)):
+        asked = [analysis.queries[i].predicate.to_sql() for i in block.queries]
+        assert {f.name: weight for f, weight in weights.items() if f.kind == "predicate"} == Counter(asked)
+        sampled = reading_sample(analysis, 250, None, weights)
+        assert {name for name in sampled.expressions if name != sampled.index} <= by_block[last]
+        assert not any(name in sampled.expressions[sampled.index] for name in by_block[2] - by_block[last])
+        read = dict(zip((q.predicate.to_sql() for q in analysis.queries), _by_index(sampled), strict=True))
+        born = by_block[2] - by_block[last]
+        known = [read[name] for name in by_block[last]]
+        assert np.mean(known) < 0.3, "rows of what it is made for lie together"
+        assert min(read[name] for name in born) > 0.5, "and those of what it is not made for anywhere"
+
+
+def _by_index(sampled: ReadingSample) -> Floats:
+    """Share of the rows that each query reads through ``reading/`` of files by the partition index."""
+    file = sampled.columns[sampled.index][0].astype(np.int32)
+    return sampled.read(None, sampled.reading, file)
+
+
+@pytest.mark.slow
+def test_a_promise_is_of_files_that_know_nothing_of_what_promises(spark: SparkSession, tmp_path: Path) -> None:
+    path, log = _drifting(spark, tmp_path)
+    snapshot = open_table(spark, path)
+    found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
+    first, said = _first_asked(analysis), list[str]()
+    plan, _ = pipeline.learn_layout_for(analysis, SETTINGS, say=said.append)
+    assert plan.spec is not None
+    used = " ".join(feature.expression for feature in plan.spec.features)
+    assert not [name for name, block in first.items() if block == 2 and name in used]
+    assert [name for name, block in first.items() if block == 1 and name in used], "learned again by what chose it"
+    assert any("once more" in text for text in said)
+    promise = blocks_of(analysis.queries).promise
+    unknown = np.mean([first[analysis.queries[i].predicate.to_sql()] == 2 for i in promise.queries])
+    assert unknown > 0.2
+    assert plan.reading["reading_after"] > 0.75 * unknown
+    assert plan.promise.enriched_bytes_low is not None
+    assert plan.promise.enriched_bytes_low < plan.promise.enriched_bytes_per_query
 
 
 @pytest.mark.slow

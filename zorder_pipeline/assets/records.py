@@ -43,19 +43,23 @@ class AnalysedTable:
     boxes: tuple[Boxes, ...]
     columns: Mapping[Feature, str] = field(default_factory=dict)
     until: int | None = None
+    train_weights: Mapping[Feature, float] = field(default_factory=dict)
+    known_weights: Mapping[Feature, float] = field(default_factory=dict)
 
     @staticmethod
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
+        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.train_weights, a.known_weights
+        return AnalysedTable(a.snapshot.version, *kept)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
         a = self
-        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
+        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.train_weights, a.known_weights
+        return TableAnalysis(snapshot, *kept)
 
     @property
     def unseen(self) -> Asked:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ Floats = npt.NDArray[np.float64]
 MOST_SPREAD = 50.0
 """Log of the widest interval, one way: nothing is sure then, and numbers stay finite."""
 MIN_SPAN = DAY // 24
+
+Interval: TypeAlias = tuple[float, float, float]
+"""What is expected, and the lower and the upper end of its interval."""
 
 
 def observed_rate(
@@ -122,15 +126,18 @@ def promise(
         "bytes": volumes.bytes_before - volumes.bytes_after,
         "files": volumes.files_before - volumes.files_after,
     }
+    most = {"rows": mean(before), "bytes": mean(volumes.bytes_before), "files": mean(volumes.files_before)}
     pages: dict[str, float] = {}
     if volumes.pages_before is not None and volumes.pages_after is not None:
-        saved["pages"] = volumes.pages_before - volumes.pages_after
-        pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
-    most = [mean(each) for each in (before, volumes.bytes_before, volumes.files_before)]
-    most += [pages["page_bytes_before"]] if pages else []
-    low, high = _ends(saved, most, asked, seed)
-    enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
-    enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
+        saved["page_bytes"] = volumes.pages_before - volumes.pages_after
+        most["page_bytes"] = mean(volumes.pages_before)
+        pages = {"page_bytes_before": most["page_bytes"], "page_bytes_saved_per_query": mean(saved["page_bytes"])}
+    more = _on_top(volumes)
+    low, high = _ends(saved | {f"enriched_{name}": saved[name] + more[name] for name in more}, most, asked, seed)
+    enriched = {f"enriched_{name}_per_query": mean(each) for name, each in more.items()}
+    for name in more:  # who saves more saves no less, however few the observations
+        enriched[f"enriched_{name}_low"] = max(low[f"enriched_{name}"], low[name])
+        enriched[f"enriched_{name}_high"] = high[f"enriched_{name}"]
     return Promise(
         queries=len(asked.queries),
         statements=asked.conditions,
@@ -146,26 +153,41 @@ def promise(
         files_saved_per_query=mean(saved["files"]),
         files_low=low["files"],
         files_high=high["files"],
-        page_bytes_low=low.get("pages"),
-        page_bytes_high=high.get("pages"),
+        page_bytes_low=low.get("page_bytes"),
+        page_bytes_high=high.get("page_bytes"),
         groups_before=mean(volumes.groups_before),
         groups_after=mean(volumes.groups_after),
-        enriched_bytes_per_query=mean(np.maximum(volumes.bytes_after - enriched_bytes, 0.0)),
-        enriched_files_per_query=mean(np.maximum(volumes.files_after - enriched_files, 0.0)),
         queries_per_day=per_day,
         rate_source=source,
         **pages,
+        **enriched,
     )
 
 
+def _on_top(volumes: ReadVolumes) -> dict[str, Floats]:
+    """What only readers through `reading/` save of each statement, by measure; nothing where no query gains by it.
+
+    Of the pages it is the part that it is of the bytes: what lies in no page that others read cannot be spared again.
+    """
+    if volumes.enriched_bytes is None and volumes.enriched_files is None:
+        return {}
+    size = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
+    files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
+    less = np.maximum(volumes.bytes_after - size, 0.0)
+    more = {"bytes": less, "files": np.maximum(volumes.files_after - files, 0.0)}
+    if volumes.pages_before is not None and volumes.pages_after is not None:
+        more["page_bytes"] = volumes.pages_after * less / np.maximum(volumes.bytes_after, 1e-12)
+    return more
+
+
 def _ends(
-    saved: dict[str, Floats], most: Sequence[float], asked: Asked, seed: int
+    saved: dict[str, Floats], most: dict[str, float], asked: Asked, seed: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """The ends of the intervals of what is saved in the mean, by name.
 
     Args:
         saved: per statement, by name.
-        most: what was read, of which no more is saved, in the same order.
+        most: what was read, of which no more is saved, by the same names, but for ``enriched_`` before them.
     """
     values = [np.ones(len(asked.times)), *saved.values()]
     observed = np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values])
@@ -177,7 +199,8 @@ def _ends(
         middle = each[1:].sum(axis=1) / each[0].sum()
         ends.append(middle + wider * (np.quantile(np.array(sums) / queries, [0.025, 0.975], axis=1) - middle))
     now, later = ends
-    low, high = np.minimum(now, later)[0], np.minimum(now[1], most)
+    low = np.minimum(now, later)[0]
+    high = np.minimum(now[1], [most[name.removeprefix("enriched_")] for name in saved])
     return dict(zip(saved, low.tolist(), strict=True)), dict(zip(saved, high.tolist(), strict=True))
 
 
@@ -211,26 +234,14 @@ def saving(
             end is at most the expected saving divided by it.
         pages: the readers skip Parquet's pages by their index, too, as Spark does.
     """
+    size = _mixed(_bytes_saved(promised), _of_enriched(promised, "bytes"), enriched_share)
     if pages and promised.page_bytes_saved_per_query is not None:
-        promised = replace(
-            promised,
-            bytes_saved_per_query=promised.page_bytes_saved_per_query,
-            bytes_low=promised.page_bytes_low or 0.0,
-            bytes_high=promised.page_bytes_high or 0.0,
-        )
-    more = ScanWork(promised.enriched_bytes_per_query, promised.enriched_files_per_query)
-    extra = costs.scans(more, table).expected * enriched_share
-
-    expected = costs.saved(promised.bytes_saved_per_query, promised.files_saved_per_query, table) + extra
-    least, most = promised.bytes_low, promised.bytes_high
-    if least == most == 0.0 and promised.before != promised.after:  # a promise of an older version
-        whole = promised.bytes_saved_per_query / (promised.before - promised.after)
-        least, most = promised.low * whole, promised.high * whole
-    worst, best = (
-        costs.saved(size, files, table) + extra
-        for size, files in ((least, promised.files_low), (most, promised.files_high))
-    )
-    doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
+        paged = promised.page_bytes_saved_per_query, promised.page_bytes_low or 0.0, promised.page_bytes_high or 0.0
+        size = _mixed(paged, _of_enriched(promised, "page_bytes"), enriched_share)
+    opened = promised.files_saved_per_query, promised.files_low, promised.files_high
+    files = _mixed(opened, _of_enriched(promised, "files"), enriched_share)
+    expected, worst, best = (costs.saved(*each, table) for each in zip(size, files, strict=True))
+    doubt = costs.scans(ScanWork(abs(size[0]), abs(files[0])), table)
     relative = doubt.high / doubt.expected if doubt.expected else 1.0
     if worst > 0:  # both errors are factors, so together they cannot turn a saving into a loss
         # where fewer bytes are bought with more files the errors stay as large, and what they are relative to shrinks
@@ -241,3 +252,31 @@ def saving(
         low, high = worst * relative, max(best, 0.0) * relative
     low = min(low, expected / widening) if expected > 0 else low
     return Estimate(low, expected, high).times(queries)
+
+
+def _bytes_saved(promised: Promise) -> Interval:
+    """Bytes that a query saves."""
+    expected, least, most = promised.bytes_saved_per_query, promised.bytes_low, promised.bytes_high
+    if least == most == 0.0 and promised.before != promised.after:  # a promise of an older version
+        whole = expected / (promised.before - promised.after)
+        return expected, promised.low * whole, promised.high * whole
+    return expected, least, most
+
+
+def _of_enriched(promised: Promise, measure: str) -> tuple[float, float | None, float | None]:
+    """What only readers through `reading/` save on top, and the ends of the interval of all that they save."""
+    more, low, high = (getattr(promised, f"enriched_{measure}_{what}") for what in ("per_query", "low", "high"))
+    return (promised.enriched_bytes_per_query if more is None else more), low, high
+
+
+def _mixed(saved: Interval, enriched: tuple[float, float | None, float | None], share: float) -> Interval:
+    """What is saved where a share of the queries is asked through `reading/`.
+
+    Where the ends of what these save are not known, as in plans of older versions, nothing on top is sure.
+
+    >>> _mixed((5.0, 2.0, 8.0), (4.0, 6.0, 10.0), 0.5), _mixed((5.0, 2.0, 8.0), (4.0, None, None), 0.5)
+    ((7.0, 4.0, 9.0), (7.0, 2.0, 10.0))
+    """
+    (expected, least, most), (more, low, high) = saved, enriched
+    low, high = (least if low is None else low), (most + more if high is None else high)
+    return expected + share * more, least + share * (low - least), most + share * (high - most)

@@ -26,6 +26,11 @@ class Promise:
         page_bytes_before, page_bytes_saved_per_query, page_bytes_low, page_bytes_high: as those of bytes, of readers
             that skip Parquet's pages by their index, too; None in plans of older versions.
         enriched_bytes_per_query, enriched_files_per_query: what only readers through `reading/` save on top.
+        enriched_bytes_low, enriched_bytes_high, enriched_files_low, enriched_files_high: 95% bootstrap intervals of all
+            that these readers save, what others save included, as the same queries tell both; None where they save
+            nothing on top, and in plans of older versions.
+        enriched_page_bytes_per_query, enriched_page_bytes_low, enriched_page_bytes_high: as those of bytes, of such
+            readers that skip pages, too; None where pages are not known, either.
         queries_per_day: rate at which such queries arrive, as observed in the log, or as configured.
         rate_source: ``observed``, ``configured`` or ``assumed``.
     """
@@ -54,6 +59,13 @@ class Promise:
     page_bytes_low: float | None = None
     page_bytes_high: float | None = None
     statements: int = 0
+    enriched_bytes_low: float | None = None
+    enriched_bytes_high: float | None = None
+    enriched_files_low: float | None = None
+    enriched_files_high: float | None = None
+    enriched_page_bytes_per_query: float | None = None
+    enriched_page_bytes_low: float | None = None
+    enriched_page_bytes_high: float | None = None
 
     @property
     def proven_on(self) -> int:

@@ -96,6 +96,9 @@ class TableAnalysis:
         columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
             among them their own names; empty unless scans through ``reading/`` are expected.
         until: how far the log goes, see `QueryLog.until`.
+        train_weights: weight of each feature among ``columns`` that a layout may be learned from, told by the queries
+            of `LogBlocks.train` alone, which also say what these features are: what is asked later is none of them.
+        known_weights: the same by `LogBlocks.known`, for the layout that was chosen.
     """
 
     snapshot: TableSnapshot
@@ -105,6 +108,8 @@ class TableAnalysis:
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
     until: int | None = None
+    train_weights: Mapping[Feature, float] = field(default_factory=dict, repr=False)
+    known_weights: Mapping[Feature, float] = field(default_factory=dict, repr=False)
 
     def with_computed(self, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> TableAnalysis:
         """The same with further columns of the sample: values and validity by name."""

@@ -85,12 +85,58 @@ def test_readers_with_enriched_statistics_count_by_their_share() -> None:
     assert none == saving(PROMISE, COSTS, 1).expected
     assert all_ - none == pytest.approx(0.1 * 10 + 5 * 0.1)
     assert half == pytest.approx((none + all_) / 2)
+
+
+def test_what_enriched_statistics_save_is_as_doubtful_as_what_all_save() -> None:
+    """The same gain, by those readers alone and by all: the same queries tell it, and scans cost the same."""
+    after = VOLUMES.bytes_after, VOLUMES.files_after
+    alone = ReadVolumes(ONES * 1e9, ONES * 1e9, ONES * 100, ONES * 100, ONES, ONES, *after)
+    told = promise(ONES, ONES, ONES * 1e9, (100.0, "observed"), volumes=alone)
+    every, some = saving(PROMISE, COSTS, 10), saving(told, COSTS, 10, enriched_share=1.0)
+    assert (some.low, some.expected, some.high) == pytest.approx((every.low, every.expected, every.high))
+    half = saving(told, COSTS, 10, enriched_share=0.5)
+    assert (half.low, half.high) == pytest.approx((every.low / 2, every.high / 2))
+    assert saving(told, COSTS, 10) == Estimate(0.0, 0.0, 0.0)
+
+
+def test_a_burst_of_one_condition_is_no_sure_gain_of_enriched_statistics() -> None:
+    """Six conditions: one is asked a thousand times in an afternoon and gains, five gain nothing."""
+    full, times = np.full(6, 1e10), np.append(1000, np.ones(5, dtype=int))
+    spared = ReadVolumes(full, full, full * 0, full * 0, full, full, np.append(1e9, full[1:]), full * 0)
+    told = promise(np.ones(6), np.ones(6), full, (1000.0, "observed"), volumes=spared, asked=asked(times))
+    assert told.enriched_bytes_per_query == pytest.approx(9e9, rel=0.01)
+    assert told.enriched_bytes_low == 0.0, "not below what all readers save"
+    assert not saving(told, COSTS, 1000, enriched_share=0.8).low > 0
+
+
+def test_what_both_kinds_of_readers_save_is_drawn_together() -> None:
+    """Half of the statements gain for all readers, the other half for some: of these everything is sure."""
+    half = np.repeat([0.0, 1.0], 40)
+    both = ReadVolumes(ONES, half, ONES * 0, ONES * 0, ONES, half, ONES * 0, ONES * 0)
+    told = promise(ONES, half, ONES, (1.0, "observed"), volumes=both)
+    assert told.bytes_low < 0.41
+    assert (told.enriched_bytes_per_query, told.enriched_bytes_low, told.enriched_bytes_high) == (0.5, 1.0, 1.0)
+
+
+def test_nothing_that_enriched_statistics_save_is_sure_in_plans_of_older_versions() -> None:
     size, files = PROMISE.bytes_saved_per_query / 10, PROMISE.files_saved_per_query / 10
-    enriched = replace(PROMISE, enriched_bytes_per_query=size, enriched_files_per_query=files)
-    more = {name: getattr(PROMISE, name) + size for name in ("bytes_saved_per_query", "bytes_low", "bytes_high")}
-    more |= {name: getattr(PROMISE, name) + files for name in ("files_saved_per_query", "files_low", "files_high")}
-    told, same = saving(enriched, COSTS, 1, enriched_share=1.0), saving(replace(PROMISE, **more), COSTS, 1)
-    assert (told.low, told.expected, told.high) == pytest.approx((same.low, same.expected, same.high))
+    old = replace(PROMISE, enriched_bytes_per_query=size, enriched_files_per_query=files)
+    told, plain = saving(old, COSTS, 1, enriched_share=1.0), saving(PROMISE, COSTS, 1)
+    assert told.expected == pytest.approx(1.1 * plain.expected)
+    assert told.low < 1.1 * plain.low
+    only = replace(Promise(80, 1.0, 1.0), enriched_bytes_per_query=1e9)
+    assert saving(only, COSTS, 1, enriched_share=1.0).low == 0.0
+
+
+def test_of_pages_enriched_statistics_spare_what_is_read_of_them() -> None:
+    """Half of the bytes that others read is half of the pages that others read, at every end."""
+    pages, half = VOLUMES.bytes_after / 5, VOLUMES.bytes_after / 2
+    spared = replace(VOLUMES, pages_before=ONES * 5e8, pages_after=pages, enriched_bytes=half)
+    less = replace(VOLUMES, bytes_before=ONES * 5e8, bytes_after=pages / 2)
+    told, alike = (promise(ONES, ONES * 0.2, ONES, (1.0, "observed"), volumes=each) for each in (spared, less))
+    assert told.enriched_page_bytes_per_query == pytest.approx(float(pages.mean() / 2))
+    one, other = saving(told, COSTS, 1, enriched_share=1.0, pages=True), saving(alike, COSTS, 1)
+    assert (one.low, one.expected, one.high) == pytest.approx((other.low, other.expected, other.high))
 
 
 def test_readers_that_skip_pages_are_credited_with_the_bytes_of_pages() -> None:
@@ -109,7 +155,9 @@ def test_readers_that_skip_pages_are_credited_with_the_bytes_of_pages() -> None:
 
 def test_half_of_what_pages_need_is_not_told() -> None:
     for one in ({"pages_before": ONES}, {"pages_after": ONES}):
-        told = promise(ONES, ONES * 0.2, ONES, (1.0, "observed"), volumes=replace(VOLUMES, **one))
+        volumes = replace(VOLUMES, **one, enriched_files=ONES)
+        told = promise(ONES, ONES * 0.2, ONES, (1.0, "observed"), volumes=volumes)
+        assert told.enriched_page_bytes_per_query is None
         assert (told.page_bytes_before, told.page_bytes_saved_per_query, told.page_bytes_low) == (None, None, None)
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.errors import NothingToLearnError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.study_place import refuse_place
-from zorder_pipeline.model.file_stats import widened
+from zorder_pipeline.model.file_stats import Feature, Kind, widened
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.ranges import columns_asked
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import QueryLog, boxes_of
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline.reading.statistics import statistics_features
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
@@ -65,7 +66,7 @@ def analyse(
         raise UnsupportedTableError(reason)
     queries = queries_of(log, names, snapshot)
     reading = settings.enriched_share > 0
-    statistics = statistics_features(snapshot, queries) if reading else ()
+    statistics, by_train, by_known = _told(snapshot, queries) if reading else ((), {}, {})
     usable = [query for query in queries if query.usable]
     if not statistics and not usable:
         raise NothingToLearnError(
@@ -89,8 +90,8 @@ def analyse(
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable, wanted))
     wanted_columns |= {name for layout in layouts for name in layout.table_columns}
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
-    known = evaluable(snapshot.read(), statistics) if statistics else ()
-    named = widened(snapshot.schema, known, settings.redact_key)[1]
+    kept_of = evaluable(snapshot.read(), statistics) if statistics else ()
+    named = widened(snapshot.schema, kept_of, settings.redact_key)[1]
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     # a layout's own form fails on no row; the log's might, and its column would be missing
     more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
@@ -104,4 +105,32 @@ def analyse(
         scanned=scanned_shares(snapshot, boxes),
         solved=reading,
     )
-    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.until)
+    train, known = _of(named, by_train), _of(named, by_known)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.until, train, known)
+
+
+_Weights: TypeAlias = dict[tuple[Kind, str], float]
+"""Weight of each feature, by its kind and name: Spark tells its type later."""
+
+
+def _told(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[tuple[Feature, ...], _Weights, _Weights]:
+    """What statistics may be kept of, and the weights of what a layout may use: see `TableAnalysis`.
+
+    Of many constants in a condition some are tried, and which ones is a choice as any other: so what a layout may use
+    is told from its queries alone, and not picked from what is told from all.
+    """
+    blocks, every = blocks_of(queries), statistics_features(snapshot, queries)
+    train, known = every, every
+    if blocks.apart:
+        parts = ([queries[i] for i in block.queries] for block in (blocks.train, blocks.known))
+        train, known = (statistics_features(snapshot, part) for part in parts)
+    features: dict[tuple[Kind, str], Feature] = {}
+    for feature in (*every, *known, *train):
+        features.setdefault((feature.kind, feature.name), feature)
+    by_train, by_known = ({(f.kind, f.name): f.weight for f in some} for some in (train, known))
+    return tuple(features.values()), by_train, by_known
+
+
+def _of(features: Iterable[Feature], weights: _Weights) -> dict[Feature, float]:
+    """The weights of those of the features that have one."""
+    return {f: weights[f.kind, f.name] for f in features if (f.kind, f.name) in weights}

@@ -55,17 +55,27 @@ class Unseen:
     now: FileVolumes | None = None
     exact: Mapping[int, Shares] = field(default_factory=dict)
 
-    def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
+    def promise(
+        self,
+        plan: Plan,
+        after: Floats,
+        kept: Blocks | None = None,
+        before: Floats | None = None,
+        left: Floats | None = None,
+    ) -> Promise:
         """What ``plan`` promises.
 
         Args:
             after: share of the rows that each query reads afterwards.
             kept: file of each sampled row afterwards, when most files stay as they are.
             before: share of the rows that each reads now, where more than the sample tells it.
+            left: what readers through ``reading/`` read of what others do afterwards, 0 to 1, where that is known.
         """
         analysis, settings = self.analysis, self.settings
         chosen, before = self.unseen.statements.tolist(), self.before if before is None else before
         volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
+        if volumes is not None and left is not None:
+            volumes = replace(volumes, enriched_bytes=volumes.bytes_after * left)
         return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
 
     def shares(self, block: Blocks, erring: float = 1.0, before: Floats | None = None) -> Floats:

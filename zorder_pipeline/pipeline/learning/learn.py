@@ -199,7 +199,7 @@ def _with_promise(situation: Situation, night: _Night) -> _Night:
 
 def _for_readers(situation: Situation, found: Sought, night: _Night, say: Progress) -> _Night:
     """The plan by a layout for the expected mix of readers, or by the present one when that is one and not beaten."""
-    plan, computed = for_reading(situation, night.plan, found.weights, say)
+    plan, computed = for_reading(situation, night.plan, found.weights, night.proof, night.learned, say)
     if plan is not None:
         return replace(night, plan=plan, learned=replace(night.learned, computed=computed))
     present = situation.laid_out

@@ -15,6 +15,7 @@ from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -41,7 +42,7 @@ class ReadingSample:
         schema: of all of them.
         plain: boxes of each query, as ordinary readers ask it.
         reading: the same through ``reading/``.
-        expressions: SQL of what is no column of the table, by its name.
+        expressions: SQL of what a layout may use that is no column of the table, by its name.
         rows_per_file: sample rows that stand for a file.
         stored: file of each row as the table lies, shape (rows,).
         partition: table partition of each row, shape (rows,); None when the table has none.
@@ -81,27 +82,36 @@ class ReadingSample:
         return file, int(file.max()) + 1
 
 
-def reading_sample(analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None) -> ReadingSample:
+def reading_sample(
+    analysis: TableAnalysis,
+    target_rows: int,
+    partition: npt.NDArray[np.int32] | None,
+    weights: Mapping[Feature, float],
+) -> ReadingSample:
     """The analysed sample for both kinds of readers.
 
     Args:
         target_rows: rows per file of the layout that is sought.
         partition: table partition of each sampled row.
+        weights: of the features that the layout may use, by the queries that it is learned from: what others ask for
+            has statistics, but neither a bit nor a say.
     """
     snapshot, sample = analysis.snapshot, analysis.sample
     schema, names = reading_schema(analysis), sampled_features(analysis)
     reading = reading_boxes(analysis, schema, names)
     columns = dict(sample.arrays)
     rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
-    safe = {f: sql for f in names if f.kind != "column" and (sql := never_failing(f.sql, snapshot.schema)) is not None}
+    allowed = [feature for feature in names if feature in weights and feature.kind != "column"]
+    safe = {f: sql for f in allowed if (sql := never_failing(f.sql, snapshot.schema)) is not None}
     predicates = [feature for feature in safe if feature.kind == "predicate"]
+    weighed = [replace(feature, sql=safe[feature], weight=weights[feature]) for feature in predicates]
     truth = [columns[names[f]][0].astype(np.bool_) & columns[names[f]][1] for f in predicates]
-    chosen = chosen_bits(predicates, truth, MOST_BITS)
+    chosen = chosen_bits(weighed, truth, MOST_BITS)
     expressions = {names[predicates[j]]: safe[predicates[j]] for j in chosen}
     expressions |= {names[f]: sql for f, sql in safe.items() if f.kind == "expression"}
     index = ""
     if chosen:
-        features = [replace(predicates[j], sql=safe[predicates[j]]) for j in chosen]
+        features = [weighed[j] for j in chosen]
         codes = vectors_of([truth[j] for j in chosen])
         distinct, counts = np.unique(codes, return_counts=True)
         sop = Sop.learn(features, Vectors.of_codes(distinct, counts.astype(np.int64), len(chosen)), rows_per_file)
