@@ -58,11 +58,15 @@ def configured(folder: Path, **table: Any) -> PipelineConfig:
     return PipelineConfig(tables=tables, state=str(folder / "state"))
 
 
+START = 1_700_000_000
+"""When the first query was asked, seconds since 1970 UTC."""
+
+
 def asked(column: str, moment: int, run: str = "1") -> dict[str, Any]:
-    """A row of the state's query log."""
+    """A row of the state's query log, so many seconds after `START`."""
     predicate = json.dumps(predicate_to_json(Comparison(column, "is_null", ())))
     place = {"run": run, "source": f"{run}.jsonl", "table_name": "t"}
-    return {**place, "predicate": predicate, "query_timestamp": moment * 1_000_000}
+    return {**place, "predicate": predicate, "query_timestamp": (START + moment) * 1_000_000}
 
 
 def store(folder: Path, rows: list[dict[str, Any]], **record: str) -> None:
@@ -236,7 +240,7 @@ def test_what_a_failed_run_was_asked_for_is_asked_again(
     store(tmp_path, rows)
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
-        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         cursor, keys = None, []
         for status in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED, DagsterRunStatus.SUCCESS):
@@ -260,7 +264,7 @@ def test_while_a_run_that_a_sensor_asked_for_has_not_ended_none_asks_for_another
     store(tmp_path, [*(asked("a", i) for i in range(90)), *(asked("b", i) for i in range(100, 150))])
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
-        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         first = tick(defs, "new_data", instance)
         assert isinstance(first, SensorResult)
@@ -369,7 +373,7 @@ def test_a_sensor_says_which_table_or_state_it_cannot_read(tmp_path: Path, name:
     (tmp_path / "state" / "log_files" / "_delta_log").write_text("in its way")
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
-        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         found = tick(defs, name, instance)
     reason = found.skip_reason if isinstance(found, SensorResult) else found
@@ -441,7 +445,7 @@ def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
         assert isinstance(tick(defs, "drift", instance), SkipReason), "nothing was learned yet"
-        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         for column, moved in (("a", False), ("b", True)):
             store(tmp_path, [asked(column, 100 + i, run="2" if moved else "1") for i in range(60)])
@@ -449,7 +453,7 @@ def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
             assert isinstance(found, SensorResult) is moved
         assert isinstance(found, SensorResult)
         (request,) = found.run_requests or ()
-        assert request.run_key == "drift-t-99"
+        assert request.run_key == f"drift-t-{START + 99}"
         assert request.tags["zorder/why"] == "120 newer queries filter by other columns than before: 50% moved"
 
 
@@ -465,7 +469,7 @@ def test_a_tick_that_takes_too_long_goes_on_with_the_next_table(
     opened: list[str] = []
     monkeypatch.setattr(without_spark, "current_runs", lambda files: opened.append("") or {("1", "1.jsonl")})
     with DagsterInstance.ephemeral() as instance:
-        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
         for name in "tuv":
             instance.report_runless_asset_event(AssetMaterialization([name, "bit_allocation"], metadata=facts))
 
@@ -496,7 +500,7 @@ def test_only_queries_that_still_count_have_drifted(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "state" / "query_log"), orphans, mode="append")
 
     def said(learned_until: float) -> str:
-        facts = {"newest query used": MetadataValue.timestamp(learned_until)}
+        facts = {"newest query used": MetadataValue.timestamp(START + learned_until)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         found = tick(defs, "drift", instance)
         assert isinstance(found, SkipReason)

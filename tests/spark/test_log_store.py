@@ -148,6 +148,9 @@ def test_rows_of_a_file_that_failed_are_purged(
         patched.setattr(stores, "is_moved", lambda shares: shares[0]["source"].endswith("b.jsonl"))
         assert store.ingest(str(tmp_path), CATALOG, without=[store.state]).files == 1
     assert (len(_values(store)), store.purge(days=100_000)["query_log"], len(_values(store))) == (3, 3, 3)
+    newest = max(Path(store.path("query_log"), "_delta_log").glob("*.json")).read_text()
+    assert '"operation":"MERGE"' in newest
+    assert "b.jsonl" not in newest, "logs may be called by persons, and Delta keeps what a DELETE asked for"
 
 
 def test_of_two_ingestions_of_a_log_at_once_each_line_counts_once(store: LogStore, tmp_path: Path) -> None:

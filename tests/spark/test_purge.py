@@ -7,12 +7,15 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
+from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.state.begun import Beginnings, Begun
 
@@ -54,10 +57,47 @@ def test_one_user_s_queries_go_wherever_they_were_kept(spark: SparkSession, tmp_
     assert SECRET not in json.dumps([table.to_pylist() for table in left.values()], default=str)
     assert not Path(state, RECORDED, of_bob).exists()
     assert len(list(Path(state, RECORDED).glob("*.jsonl"))) == 1
+    told = "".join(_commits(Path(state, name)) for name in tables)
+    assert [word for word in ("bob", SECRET) if word in told] == [], "Delta keeps its log past VACUUM"
     assert [query.user for query in pipeline.stored_log(spark, state).queries] == ["ann"]
     # an ordinary read has not become wrong by it
     assert pipeline.scan(spark, path, "c LIKE '%12%'", state=state).count() == 20
     assert pipeline.purge(spark, state, 90, "nobody") == dict.fromkeys(deleted, 0)
+
+
+def _commits(folder: Path, since: int = 0) -> str:
+    return "".join(entry.read_text() for entry in (folder / "_delta_log").glob("*.json") if int(entry.stem) >= since)
+
+
+@pytest.mark.matrix
+def test_who_is_erased_stays_in_no_file_of_a_state_that_was_made_otherwise(spark: SparkSession, tmp_path: Path) -> None:
+    """By an older version, with statistics of all columns, and in a session whose tables have deletion vectors."""
+    names, catalog = ("query_log", "quarantine"), Catalog({"t": "t"}, {})
+    store, log = LogStore(spark, str(tmp_path / "state")), tmp_path / "log.jsonl"
+    folders = {name: Path(store.path(name)) for name in names}
+
+    def ingest(*users: str) -> None:
+        with log.open("a") as stream:
+            for user in users:
+                for text in (f"SELECT a FROM t WHERE a = '{user}'", f"SELECT FROM WHERE a = '{user}' AND ("):
+                    stream.write(json.dumps({"user": user, "statement": text}) + "\n")
+        assert store.ingest(str(log), catalog).log.used == len(users)
+
+    ingest("ann", "bob")
+    for folder in folders.values():
+        spark.sql(f"ALTER TABLE delta.`{folder}` UNSET TBLPROPERTIES IF EXISTS ('delta.dataSkippingStatsColumns')")
+        spark.sql(f"ALTER TABLE delta.`{folder}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    ingest("bob", "joe", "zoe")
+    for folder in folders.values():
+        assert "bob" in _commits(folder)
+        spark.sql(f"DELETE FROM delta.`{folder}` WHERE user = 'joe'")  # as earlier versions deleted
+    versions = {name: len(list((folder / "_delta_log").glob("*.json"))) for name, folder in folders.items()}
+    assert store.purge(90, "bob") == dict.fromkeys(names, 2)
+    assert store.purge(90, "bob") == dict.fromkeys(names, 0)
+    for name, folder in folders.items():
+        assert not [user for user in ("ann", "bob", "joe", "zoe") if user in _commits(folder, versions[name])]
+        files = store.read(name).inputFiles()  # all that VACUUM leaves
+        assert {row["user"] for row in spark.read.parquet(*files).collect()} == {"ann", "zoe"}
 
 
 def test_recorded_files_go_by_the_time_of_their_names(spark: SparkSession, tmp_path: Path) -> None:

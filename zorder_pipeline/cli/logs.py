@@ -163,7 +163,7 @@ def purge(state: str, days: int, user: str | None) -> Payload:
     lines = [(name, f"{count:,} {units.get(name, 'rows')}") for name, count in deleted.items()]
     print_figures(f"Deleted from {state}", lines)
     if any(deleted.values()):
-        out.print("the files that held deleted rows go with VACUUM of these tables")
+        out.print("the files that held deleted rows go with VACUUM of these tables, by default a week later")
     if deleted.get("file_stats"):
         out.print("statistics of expressions and predicates are gathered anew by the next relayout, or by zorder stats")
     if user is not None and any(deleted.values()):

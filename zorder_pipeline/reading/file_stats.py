@@ -21,6 +21,7 @@ from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.state.conflicts import insist
 from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.erasing import WHOLE_FILES, delete_where, set_properties
 from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
@@ -35,6 +36,8 @@ __all__ = ["FileStats"]
 
 _log = logging.getLogger(__name__)
 SCHEMA_VERSION = 2
+PROPERTIES = {**WHOLE_FILES, "delta.dataSkippingNumIndexedCols": "0"}
+"""Its own files are found by their partitions; the least and greatest texts would be constants of queries."""
 FRESH = 300.0
 """Seconds after which the state is asked whether there is more; statistics of a file never change."""
 
@@ -140,14 +143,12 @@ class FileStats:
 
         Statistics of columns stay: they tell of the tables alone.
         """
-        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
         if not self._exists():
             return 0
-        named = F.col("kind") != "column"
-        rows = DeltaTable.forPath(self.spark, self.path).toDF().where(named).count()
-        insist(self.path, lambda: DeltaTable.forPath(self.spark, self.path).delete(named))
+        set_properties(self.spark, self.path, PROPERTIES)
+        rows = delete_where(self.spark, self.path, F.col("kind") != "column")
         with _loading:
             for key in [key for key in _loaded if key[0] == self.path]:
                 del _loaded[key]
@@ -187,8 +188,8 @@ class FileStats:
                 kept = kept.join(left_out, same, "left_anti")
             frame = kept.unionByName(frame, allowMissingColumns=True)
         writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-        if not self._exists():  # its own files are found by their partitions
-            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
+        if not self._exists():
+            writer = writer.options(**PROPERTIES)
         if anew:
             writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
         writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.state.conflicts import lost_races
 from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.erasing import WHOLE_FILES
 from zorder_pipeline.state.state_table import newer_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SCHEMA_VERSION", "LogTables", "log_conflicts", "lost"]
+__all__ = ["PROPERTIES", "SCHEMA_VERSION", "LogTables", "log_conflicts", "lost"]
 
 SCHEMA_VERSION = 1
+_INDEXED = {"query_log": "run,query_date,query_timestamp", "quarantine": "run,query_date"}
+PROPERTIES = {name: {**WHOLE_FILES, "delta.dataSkippingStatsColumns": of} for name, of in _INDEXED.items()}
+"""Of the tables that hold what persons asked: statistics, which Delta keeps past VACUUM, are of those columns alone by
+which files are chosen and that tell of nobody."""
 
 
 class LogTables:
@@ -43,7 +48,7 @@ class LogTables:
         new = not self.exists(name)
         writer = frame.write.format("delta").mode("append").options(**(options or {}))
         if new:
-            writer = writer.option("delta.appendOnly", "false")
+            writer = writer.options(**{"delta.appendOnly": "false"}, **PROPERTIES.get(name, {}))
             if name == "query_log":
                 writer = writer.partitionBy("table_name")
         elif name != "query_log":  # an older quarantine has no users, older files no marks

@@ -24,10 +24,11 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
+from zorder_pipeline.state.erasing import delete_equal, delete_where, set_properties
 
 from .intake import Intake, batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
-from .log_tables import SCHEMA_VERSION, LogTables, log_conflicts, lost
+from .log_tables import PROPERTIES, SCHEMA_VERSION, LogTables, log_conflicts, lost
 from .parts import SCHEMA, Part, worker
 from .stored import RECORD, Record, StoredLog, failed_of, is_moved, names_of, query_of, record_of, version_of
 from .tally import Tally
@@ -177,12 +178,12 @@ class LogStore(LogTables):
 
         A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
         its ingestion. Rows that count no more go, too: of logs that were read again since or failed, and of ingestions
-        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM.
+        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM; Delta's
+        history says nothing of whose they were, nor where they came from.
 
         Raises:
             LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
         """
-        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
         deleted: dict[str, int] = {}
@@ -198,25 +199,23 @@ class LogStore(LogTables):
         runs, early = {row["run"] for row in counted}, [row["run"] for row in counted if row["early"]]
         alive = {run for run, _ in valid}
         for name in names:
-            table = DeltaTable.forPath(self.spark, self.path(name))
-            if user is None:
-                to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
-                condition = (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
-            elif "user" in table.toDF().columns:
-                condition = F.coalesce(F.col("user") == user, F.lit(False))
-            else:  # quarantine as it was written before its lines had users
-                condition = F.lit(False)
+            path, rows = self.path(name), self.read(name)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
-            written = self.read(name).groupBy("run", "source").agg(newest.alias("late")).collect()
+            written = rows.groupBy("run", "source").agg(newest.alias("late")).collect()
             told = [((row["run"], row["source"]), row["late"]) for row in written]
             dead = {pair for pair, late in told if pair not in valid and (late or pair[0] in runs)}
-            condition |= F.col("run").isin([*{run for run, _ in dead} - alive])
             left = {pair for pair in dead if pair[0] in alive}  # of runs whose other files count
-            rows = F.concat_ws("\n", "run", "source").isin(["\n".join(pair) for pair in left])
-            condition |= F.col("run").isin([*{run for run, _ in left}]) & rows
-            deleted[name] = table.toDF().where(condition).count()
+            condition = F.col("run").isin([*{run for run, _ in dead} - alive])
+            if user is None:
+                to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
+                condition |= (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
+            # a quarantine that was written before its lines had users has none to delete
+            whose = [(user,)] if user is not None and "user" in rows.columns else []
             with log_conflicts(self.state):
-                table.delete(condition)
+                set_properties(self.spark, path, PROPERTIES[name])
+                deleted[name] = delete_equal(self.spark, path, ["user"], whose)
+                deleted[name] += delete_equal(self.spark, path, ["run", "source"], left)
+                deleted[name] += delete_where(self.spark, path, condition)
         return deleted
 
     def _add(

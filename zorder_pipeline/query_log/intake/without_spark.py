@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.moments import FIRST, latest
 from zorder_pipeline.model.predicate import comparisons, predicate_from_json
 from zorder_pipeline.model.values import DAY
 
@@ -38,7 +39,7 @@ class StoredQueries:
         from deltalake.exceptions import TableNotFoundError
 
         self._folder = state.rstrip("/")
-        self._rows, self._counted = None, list[tuple[str, str]]()
+        self._rows, self._counted, self._latest = None, list[tuple[str, str]](), latest()
         with self._reading():
             try:
                 files = DeltaTable(f"{self._folder}/log_files").to_pyarrow_table().to_pandas()
@@ -51,7 +52,7 @@ class StoredQueries:
         """When each of a table's queries was asked, microseconds since 1970 UTC, oldest first, shape (queries,).
 
         Those that count (see `zorder_pipeline.query_log.intake.known.current`) of so many days before the newest;
-        queries without a time are left out.
+        queries without a time are left out, and those of a time at which none can have run, as older states hold.
         """
         asked = self._read(table)["query_timestamp"].to_numpy(np.int64)
         return np.sort(asked[asked >= asked.max(initial=0) - days * DAY])
@@ -70,11 +71,10 @@ class StoredQueries:
         if self._rows is None:
             return pd.DataFrame({"query_timestamp": np.empty(0, np.int64), "predicate": np.empty(0, object)})
         moment, place, more = ds.field("query_timestamp"), ["run", "source"], [] if since is None else ["predicate"]
-        wanted = ds.field("table_name").isin(names_of([table])) & moment.is_valid()
+        wanted = (moment >= max(FIRST, since or 0)) & (moment <= self._latest)
+        wanted &= ds.field("table_name").isin(names_of([table]))
         with self._reading():
-            rows: pa.Table = self._rows.to_table(
-                [*place, "query_timestamp", *more], filter=wanted if since is None else wanted & (moment >= since)
-            )
+            rows: pa.Table = self._rows.to_table([*place, "query_timestamp", *more], filter=wanted)
         found: pd.DataFrame = rows.to_pandas(categories=place)
         return found.loc[pd.MultiIndex.from_frame(found[place]).isin(self._counted)]
 

@@ -19,6 +19,8 @@ from zorder_pipeline.query_log.intake import without_spark
 from zorder_pipeline.query_log.intake.without_spark import StoredQueries
 
 SECOND = 1_000_000
+START = 1_700_000_000
+"""When the first query was asked, seconds since 1970 UTC."""
 RNG = np.random.default_rng(3)
 COLUMNS = ["abc"[i] for i in RNG.integers(0, 3, 2_000)]
 SHUFFLED = RNG.permutation(len(COLUMNS))
@@ -33,7 +35,7 @@ def stored(folder: Path) -> StoredQueries:
         "source": ["log"] * len(one),
         "table_name": ["t"] * len(one),
         "predicate": [json.dumps(predicate_to_json(each)) for each in one],
-        "query_timestamp": SHUFFLED * SECOND,
+        "query_timestamp": (START + SHUFFLED) * SECOND,
     }
     files = {"batch": 1, "run": "r", "generation": "g", "source": "log", "name": "log", "log": "log"}
     write_deltalake(str(folder / "query_log"), pa.table(rows))
@@ -52,7 +54,7 @@ def test_no_more_is_parsed_than_is_compared(tmp_path: Path, later: int, monkeypa
         return columns_of(predicate)
 
     monkeypatch.setattr(without_spark, "_columns", noted)
-    found = moved(stored(tmp_path), "t", len(COLUMNS) - later - 1, 90)
+    found = moved(stored(tmp_path), "t", START + len(COLUMNS) - later - 1, 90)
     if later < FEWEST or later == len(COLUMNS):
         assert found is None
         assert not parsed
@@ -70,7 +72,7 @@ def test_queries_of_one_moment_are_compared_as_many_as_asked_for(tmp_path: Path)
             "source": "log",
             "table_name": "t",
             "predicate": json.dumps(predicate_to_json(Comparison(name, "is_null", ()))),
-            "query_timestamp": moment * SECOND,
+            "query_timestamp": (START + moment) * SECOND,
         }
         for name, moment, count in (("a", 1, 3 * COMPARED), ("a", 2, FEWEST), ("b", 3, FEWEST))
         for _ in range(count)
@@ -78,4 +80,4 @@ def test_queries_of_one_moment_are_compared_as_many_as_asked_for(tmp_path: Path)
     files = {"batch": 1, "run": "r", "generation": "g", "source": "log", "name": "log", "log": "log"}
     write_deltalake(str(tmp_path / "query_log"), pa.Table.from_pylist(rows))
     write_deltalake(str(tmp_path / "log_files"), pa.Table.from_pylist([files]))
-    assert moved(StoredQueries(str(tmp_path)), "t", 2.0, 90) == Moved(1.0, FEWEST)
+    assert moved(StoredQueries(str(tmp_path)), "t", START + 2.0, 90) == Moved(1.0, FEWEST)
