@@ -21,6 +21,7 @@ from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.state.conflicts import insist
 from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.session_conf import OWN_COMMITS, apart, set_for_a_while
 from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
@@ -142,7 +143,8 @@ class FileStats:
             return 0
         named = F.col("kind") != "column"
         rows = DeltaTable.forPath(self.spark, self.path).toDF().where(named).count()
-        insist(self.path, lambda: DeltaTable.forPath(self.spark, self.path).delete(named))
+        with set_for_a_while(self.spark, OWN_COMMITS):
+            insist(self.path, lambda: DeltaTable.forPath(self.spark, self.path).delete(named))
         with _loading:
             for key in [key for key in _loaded if key[0] == self.path]:
                 del _loaded[key]
@@ -181,12 +183,13 @@ class FileStats:
                 same = reduce(operator.and_, (kept[name].eqNullSafe(F.col(f"left_out.{name}")) for name in names))
                 kept = kept.join(left_out, same, "left_anti")
             frame = kept.unionByName(frame, allowMissingColumns=True)
-        writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-        if not self._exists():  # its own files are found by their partitions
-            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-        if anew:
-            writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-        writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)
+        with apart(frame.coalesce(1), new=(new := not self._exists())) as written:
+            writer = written.write.format("delta").partitionBy("stats_date", "table_id")
+            if new:  # its own files are found by their partitions
+                writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
+            if anew:
+                writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
+            writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""

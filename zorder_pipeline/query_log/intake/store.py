@@ -24,6 +24,7 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
+from zorder_pipeline.state.session_conf import OWN_COMMITS, set_for_a_while
 
 from .intake import Intake, batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
@@ -215,7 +216,7 @@ class LogStore(LogTables):
             rows = F.concat_ws("\n", "run", "source").isin(["\n".join(pair) for pair in left])
             condition |= F.col("run").isin([*{run for run, _ in left}]) & rows
             deleted[name] = table.toDF().where(condition).count()
-            with log_conflicts(self.state):
+            with log_conflicts(self.state), set_for_a_while(self.spark, OWN_COMMITS):
                 table.delete(condition)
         return deleted
 
