@@ -24,9 +24,9 @@ from zorder_pipeline.relayout import restoring, rewrite
 from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.rollback import rollback
-from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.ledger import Ledger
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 SPEC = spec_for("k")
 

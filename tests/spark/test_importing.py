@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
-from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = [pytest.mark.spark, pytest.mark.matrix]
 

@@ -22,7 +22,7 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.relayout.key_column import KEY, PAYLOAD, TREE_LIMIT, with_key
-from zorder_pipeline.relayout.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = pytest.mark.usefixtures("compiled")
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.reading.quick_forms import contained, predicate_bits, quick_decimals
-from zorder_pipeline.relayout.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.matrix]
 

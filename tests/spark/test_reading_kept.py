@@ -19,8 +19,8 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading.session import zone_of
-from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = pytest.mark.matrix
 

@@ -21,9 +21,9 @@ from zorder_pipeline.model.partition_key import partition_condition
 from zorder_pipeline.pipeline.rewriting.proof import prove
 from zorder_pipeline.relayout.cell_zones import zones_by_cell
 from zorder_pipeline.relayout.rollback import rollback
-from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_table
 from zorder_pipeline.relayout.verify import content_hash
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = pytest.mark.matrix
 

@@ -21,8 +21,8 @@ from zorder_pipeline.reading.unprepared import unprepared
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.job import Safety
 from zorder_pipeline.relayout.rewrite import rewrite
-from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 pytestmark = pytest.mark.matrix
 

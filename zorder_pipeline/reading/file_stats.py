@@ -22,6 +22,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.state.conflicts import insist
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.erasing import WHOLE_FILES, delete_where, set_properties
+from zorder_pipeline.state.session_conf import apart
 from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
@@ -187,12 +188,13 @@ class FileStats:
                 same = reduce(operator.and_, (kept[name].eqNullSafe(F.col(f"left_out.{name}")) for name in names))
                 kept = kept.join(left_out, same, "left_anti")
             frame = kept.unionByName(frame, allowMissingColumns=True)
-        writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-        if not self._exists():
-            writer = writer.options(**PROPERTIES)
-        if anew:
-            writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-        writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)
+        with apart(frame.coalesce(1), new=(new := not self._exists())) as written:
+            writer = written.write.format("delta").partitionBy("stats_date", "table_id")
+            if new:
+                writer = writer.options(**PROPERTIES)
+            if anew:
+                writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
+            writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, readable
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .key_column import KEY, with_key
-from .session_conf import COMPILED, set_for_a_while
+from .session_conf import COMPILED
 from .snapshot import TableSnapshot
 
 __all__ = ["CellZones", "zones_by_cell"]

@@ -25,6 +25,7 @@ from zorder_pipeline.java import (
 )
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.state.conflicts import conflict, lost_races
+from zorder_pipeline.state.session_conf import set_for_a_while
 from zorder_pipeline.versions import supported_text
 
 from .actions import actions_frame, actions_summary, removals, tagged, typed_actions
@@ -33,7 +34,6 @@ from .failures import of_constraints, unwritable
 from .history import METRICS, USER_METADATA, history_of, labelling, made_as, told_with
 from .restoring import COMMITS_SEARCHED
 from .same_log import is_same_log
-from .session_conf import set_for_a_while
 from .sessions import encoders
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash

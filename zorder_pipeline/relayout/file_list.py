@@ -17,9 +17,10 @@ from zorder_pipeline.model.places import ROOT, real_path
 from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .leaves import Leaf, physical_of, stats_paths
-from .session_conf import ALL_ROWS, set_for_a_while
+from .session_conf import ALL_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

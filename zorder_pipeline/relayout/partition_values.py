@@ -13,10 +13,10 @@ from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
 from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.zones import offset_of, zone_of
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .failures import ZONE
 from .file_list import ZONED
-from .session_conf import set_for_a_while
 from .snapshot import TableSnapshot
 
 __all__ = ["is_ambiguous", "refuse_empty", "refuse_unreadable", "refuse_zoneless", "writing_zone"]

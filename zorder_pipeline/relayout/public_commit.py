@@ -11,13 +11,13 @@ from zorder_pipeline.java import first_line
 from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.state.conflicts import lost_races
+from zorder_pipeline.state.session_conf import OWN_COMMITS, set_for_a_while
 
 from .committer import Replacement, Written
 from .failures import answered, of_constraints
 from .history import METRICS, history_of, made_as, operation_of, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import COMMITS_SEARCHED, restore, restore_sql
-from .session_conf import set_for_a_while
 from .verify import content_hash, row_counts
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ AS_GIVEN: dict[str, str | None] = {
     "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
     # without it what is read is not held to the version that is overwritten
     "spark.databricks.delta.stats.skipping": "true",
-    # the session's own are for its own commits: one of theirs may be skipped for ours, or ours for one of theirs
-    "spark.databricks.delta.write.txnAppId": None,
-    "spark.databricks.delta.write.txnVersion": None,
+    **OWN_COMMITS,
 }
 """What would undo the files as they are given, mix versions, cost much, or leave open what was done."""
 RESHAPING = ("COLUMN", "SCHEMA", "REPLACE", "RESTORE", "CLONE")

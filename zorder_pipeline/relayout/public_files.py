@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.zone_map import ColumnZones
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .file_list import (
     GENERATION_TAG,
@@ -24,7 +25,7 @@ from .file_list import (
     zones_of_batch,
 )
 from .history import history_of, is_ours, layout_written
-from .session_conf import ANY_AGE, set_for_a_while
+from .session_conf import ANY_AGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NoReturn
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.state.delta_tables import sql_name
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .failures import cleaned_up, not_opened
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
-from .session_conf import ANY_AGE, set_for_a_while
+from .session_conf import ANY_AGE
 from .sessions import inside_table, no_table, other_format
 from .snapshot import PUBLIC, TableSnapshot, remembered
 

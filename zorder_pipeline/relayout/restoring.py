@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from zorder_pipeline.state.delta_tables import sql_name
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .history import USER_METADATA, history_of, labelling, made_as, told_with
-from .session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
+from .session_conf import ALL_ROWS, ANY_AGE
 
 if TYPE_CHECKING:
     from .snapshot import TableSnapshot

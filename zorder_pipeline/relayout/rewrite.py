@@ -13,6 +13,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.wording import counted
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .commit import Transaction
 from .committer import Committer, Replacement
@@ -23,7 +24,7 @@ from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import ALL_ROWS, ANY_AGE, COMPILED, exactly, set_for_a_while
+from .session_conf import ALL_ROWS, ANY_AGE, COMPILED, exactly
 from .snapshot import TableSnapshot
 
 __all__ = ["rewrite"]

@@ -1,21 +1,15 @@
-"""Settings of a session for a while."""
+"""Settings by which tables are read and written as all sessions read them."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
 
-from .sessions import session_id
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.conf import RuntimeConfig
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise", "set_for_a_while"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
@@ -62,38 +56,6 @@ AS_NAMED = {_BY_CASE: "false"}
 """Find a column also in files that spell it otherwise, as Hive and others wrote them before a table was made of them: a
 session that minds the case reads nulls there, and would write them. No two columns of Delta differ by case alone."""
 
-_held: dict[tuple[str, str], tuple[int, str | None]] = {}
-"""Of a session and a setting: who uses it, and what it was before."""
-_holding = threading.Lock()
-
-
-@contextlib.contextmanager
-def set_for_a_while(spark: SparkSession, conf: Mapping[str, str | None]) -> Iterator[None]:
-    """Settings of the session while the block runs; the last of several relayouts at once puts them back.
-
-    Args:
-        conf: values by name; None unsets.
-    """
-    settings, session = spark.conf, session_id(spark)
-    entered: list[str] = []
-    try:
-        with _holding:
-            for key, value in conf.items():
-                users, before = _held.get((session, key)) or (0, settings.get(key, None))
-                _put(settings, key, value)
-                _held[session, key] = (users + 1, before)
-                entered.append(key)
-        yield
-    finally:
-        with _holding:
-            for key in entered:
-                users, before = _held.pop((session, key))
-                if users > 1:
-                    _held[session, key] = (users - 1, before)
-                    continue
-                with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
-                    _put(settings, key, before)
-
 
 def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
     """Settings under which a rewrite reads all rows and writes them as other sessions will read them.
@@ -133,10 +95,3 @@ def _legacy(spark: SparkSession) -> list[str]:
     """Settings, by the names of today, by which the session reads old days and instants by another calendar."""
     told = {name: spark.conf.get(name, None) or spark.conf.get(before, None) for name, before in _REBASED.items()}
     return [name for name, mode in told.items() if str(mode).upper() == "LEGACY"]
-
-
-def _put(settings: RuntimeConfig, key: str, value: str | None) -> None:
-    if value is None:
-        settings.unset(key)
-    else:
-        settings.set(key, value)

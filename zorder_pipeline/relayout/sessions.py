@@ -11,7 +11,7 @@ from zorder_pipeline.model.places import is_same_place, local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["encoders", "inside_table", "no_table", "other_format", "session_id", "session_versions"]
+__all__ = ["encoders", "inside_table", "no_table", "other_format", "session_versions"]
 
 
 def encoders(spark: SparkSession) -> Any:
@@ -54,11 +54,6 @@ def other_format(table: str, form: str | None = None) -> str:
     """
     convert = f"; make it one with CONVERT TO DELTA {table}" if form in ("parquet", "iceberg") else ""
     return f"{table} is a table of {f'format {form}' if form else 'another format'}, no Delta table{convert}"
-
-
-def session_id(spark: SparkSession) -> str:
-    """What tells a session from others, whichever Python object stands for it."""
-    return str(spark._jsparkSession.sessionUUID() if has_jvm(spark) else spark.session_id)  # type: ignore[attr-defined]
 
 
 def session_versions(spark: SparkSession) -> tuple[str, str]:

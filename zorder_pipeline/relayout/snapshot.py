@@ -13,6 +13,7 @@ from zorder_pipeline.java import activate, has_jvm, items, nothing, reason_of, s
 from zorder_pipeline.model.choices import CommitterName
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.state.delta_tables import is_delta_table, is_path, sql_name
+from zorder_pipeline.state.session_conf import set_for_a_while
 from zorder_pipeline.versions import check_pair
 
 from .add_files import AddFiles
@@ -20,7 +21,7 @@ from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported, why_unwritable
-from .session_conf import ANY_AGE, set_for_a_while
+from .session_conf import ANY_AGE
 from .sessions import inside_table, no_table, other_format, session_versions
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import VerificationError
 from zorder_pipeline.model.spark_sql import column_sql
-
-from .session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -5,13 +5,14 @@ Delta keeps its log past VACUUM: what a DELETE asked for, and the least and grea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from .conflicts import insist
 from .delta_tables import sql_name
+from .session_conf import OWN_COMMITS, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,9 +37,9 @@ def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]
     found = DeltaTable.forPath(spark, path).detail().select("properties", "tableFeatures").collect()[0]
     if not properties.items() <= found["properties"].items():
         told = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-        insist(path, lambda: spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES ({told})").collect())
+        _commit(spark, path, lambda: spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES ({told})").collect())
     if "deletionVectors" in (found["tableFeatures"] or ()):
-        insist(path, lambda: spark.sql(f"REORG TABLE {sql_name(path)} APPLY (PURGE)").collect())
+        _commit(spark, path, lambda: spark.sql(f"REORG TABLE {sql_name(path)} APPLY (PURGE)").collect())
 
 
 def delete_where(spark: SparkSession, path: str, condition: Column) -> int:
@@ -50,7 +51,7 @@ def delete_where(spark: SparkSession, path: str, condition: Column) -> int:
     from delta.tables import DeltaTable
 
     if rows := _rows(spark, path).where(condition).count():
-        insist(path, lambda: DeltaTable.forPath(spark, path).delete(condition))
+        _commit(spark, path, lambda: DeltaTable.forPath(spark, path).delete(condition))
     return rows
 
 
@@ -76,9 +77,14 @@ def delete_equal(spark: SparkSession, path: str, columns: Sequence[str], values:
             table = DeltaTable.forPath(spark, path).alias("stored")
             table.merge(meant.alias("meant"), same).whenMatchedDelete().execute()
 
-        insist(path, change)
+        _commit(spark, path, change)
     return rows
 
 
 def _rows(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
+
+
+def _commit(spark: SparkSession, path: str, change: Callable[[], object]) -> None:
+    with set_for_a_while(spark, OWN_COMMITS):
+        insist(path, change)

@@ -7,11 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.spark_sql import value_sql
+from zorder_pipeline.model.spark_sql import cast_name, value_sql
 from zorder_pipeline.model.values import ValueType
 
 from .conflicts import insist
 from .delta_tables import is_delta_table, sql_name
+from .session_conf import OWN_COMMITS, apart, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,8 @@ class StateTable:
         self, spark: SparkSession, state: str, name: str, columns: Sequence[str], version: int, partition: str
     ) -> None:
         self.spark, self.path = spark, f"{state.rstrip('/')}/{name}"
-        self.types, self.version, self.partition = dict(item.split() for item in columns), version, partition
+        self.types = {name: cast_name(kind.lower()) for name, kind in (item.split() for item in columns)}
+        self.version, self.partition = version, partition
 
     def exists(self) -> bool:
         """Whether anything was ever added."""
@@ -59,7 +61,7 @@ class StateTable:
         if not self.exists():
             schema = ", ".join(f"{name} {kind}" for name, kind in self.types.items())
             return self.spark.createDataFrame([], schema)
-        frame = self.spark.read.format("delta").load(self.path)
+        frame = self._zoned(self._stored())
         found = [F.col(name) if name in frame.columns else F.lit(None).cast(kind) for name, kind in self.types.items()]
         newest = frame.agg(F.max("schema_version")).collect()[0][0]
         if newest is not None and newest > self.version:
@@ -87,10 +89,11 @@ class StateTable:
         options = {} if once is None else {"txnAppId": once, "txnVersion": "1"}
 
         def add() -> None:
-            if self.exists():
+            if there := self.exists():
                 self._upgrade()
-            writer = frame.select(*chosen).write.format("delta").mode("append").partitionBy(self.partition)
-            writer.options(**options).save(self.path)
+            with apart(frame.select(*chosen), new=not there) as added:
+                writer = added.write.format("delta").mode("append").partitionBy(self.partition)
+                writer.options(**options).save(self.path)
 
         insist(self.path, add)  # two may make the table at the same time
 
@@ -102,7 +105,8 @@ class StateTable:
 
         def change() -> None:
             self._upgrade()
-            self.spark.sql(statement).collect()
+            with set_for_a_while(self.spark, OWN_COMMITS):
+                self.spark.sql(statement).collect()
 
         insist(self.path, change)  # another row of the same file may be changed, or the table upgraded by another
 
@@ -111,7 +115,8 @@ class StateTable:
         condition = f"{self.partition} < {self._sql(self.partition, before)}"
         condition += "".join(f" AND NOT ({self._meant(key)})" for key in kept)
         statement = f"DELETE FROM {sql_name(self.path)} WHERE {condition}"
-        return insist(self.path, lambda: int(self.spark.sql(statement).collect()[0][0]))
+        with set_for_a_while(self.spark, OWN_COMMITS):
+            return insist(self.path, lambda: int(self.spark.sql(statement).collect()[0][0]))
 
     def _meant(self, key: Mapping[str, Any]) -> str:
         """The rows whose columns equal ``key``, as an SQL condition."""
@@ -122,8 +127,24 @@ class StateTable:
         text = "NULL" if value is None else value_sql(str(value), ValueType("string"))
         return f"CAST({text} AS {self.types[name]})"
 
+    def _stored(self) -> DataFrame:
+        """The rows as they lie there."""
+        return self.spark.read.format("delta").load(self.path)
+
+    def _zoned(self, stored: DataFrame) -> DataFrame:
+        """Rows with instants in place of UTC's clock, as which sessions stored them whose TIMESTAMP has no zone."""
+        from pyspark.sql import functions as F
+
+        without = (name for name, kind in stored.dtypes if kind == "timestamp_ntz" and name in self.types)
+        # by a cast alone they would be the session's own time
+        return stored.withColumns({name: F.concat(name, F.lit("Z")).cast(self.types[name]) for name in without})
+
     def _upgrade(self) -> None:
-        known = set(self.spark.read.format("delta").load(self.path).columns)
-        missing = [f"{name} {kind}" for name, kind in self.types.items() if name not in known]
+        stored = self._stored()
+        if (meant := self._zoned(stored)).dtypes != stored.dtypes:  # which no ALTER TABLE can do
+            with apart(meant, new=False) as rows:
+                writer = rows.write.format("delta").mode("overwrite").partitionBy(self.partition)
+                writer.options(overwriteSchema="true", partitionOverwriteMode="static").save(self.path)
+        missing = [f"{name} {kind}" for name, kind in self.types.items() if name not in stored.columns]
         if missing:
             self.spark.sql(f"ALTER TABLE {sql_name(self.path)} ADD COLUMNS ({', '.join(missing)})").collect()

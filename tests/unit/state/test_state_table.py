@@ -13,7 +13,9 @@ from zorder_pipeline.state.state_table import StateTable
 
 def test_an_update_is_tried_again_where_another_one_upgrades_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    spark: Any = SimpleNamespace(sql=lambda text: said.append(text) or SimpleNamespace(collect=list))
+    conf = SimpleNamespace(get=lambda name, default: default, unset=lambda name: None)
+    spark: Any = SimpleNamespace(sql=lambda text: said.append(text) or SimpleNamespace(collect=list), conf=conf)
+    spark.session_id = "one"
     table = StateTable(spark, "/state", "notes", ("schema_version INT", "name STRING"), 1, "name")
     raced = [LostRaceError("another writer was faster")]
 

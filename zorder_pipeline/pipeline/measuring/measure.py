@@ -25,8 +25,9 @@ from zorder_pipeline.pipeline.table_log import asked_log
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
-from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
+from zorder_pipeline.relayout.session_conf import COMPILED
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

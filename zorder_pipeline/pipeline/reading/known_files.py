@@ -24,8 +24,9 @@ from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
 from zorder_pipeline.reading.unprepared import AS_WRITTEN, SKIPPING
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
-from zorder_pipeline.relayout.session_conf import reads_otherwise, set_for_a_while
+from zorder_pipeline.relayout.session_conf import reads_otherwise
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -33,8 +33,9 @@ from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.gathered import Gathered
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
-from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
+from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 from .known_files import comparable
 

@@ -26,6 +26,7 @@ from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.restoring import restore_sql
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.delta_tables import sql_name
+from zorder_pipeline.state.session_conf import apart
 from zorder_pipeline.state.timings import Timing, Timings
 
 from .apply import apply
@@ -130,10 +131,11 @@ def _copy(snapshot: TableSnapshot, path: str, size: float, say: Progress) -> Non
     count = max(1, int(np.searchsorted(np.cumsum(files.bytes[order]), size, "right")))
     chosen = np.sort(order[:count])
     say(f"copying {count} of {len(files)} files, {int(files.bytes[chosen].sum()):,} bytes")
-    writer = snapshot.read_files(files.path[chosen].tolist()).write.format("delta")
-    if snapshot.properties.get("delta.columnMapping.mode", "none") != "none":  # names that Parquet alone would not take
-        writer = writer.option("delta.columnMapping.mode", "name")
-    writer.save(path)
+    with apart(snapshot.read_files(files.path[chosen].tolist()), new=True) as rows:
+        writer = rows.write.format("delta")
+        if snapshot.properties.get("delta.columnMapping.mode", "none") != "none":  # names that Parquet would not take
+            writer = writer.option("delta.columnMapping.mode", "name")
+        writer.save(path)
 
 
 def _timings(spark: SparkSession, copies: Sequence[str], source: TableSnapshot, say: Progress) -> list[Timing]:

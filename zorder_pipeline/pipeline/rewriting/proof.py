@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zorder_pipeline.relayout.history import commits_after, is_ours
-from zorder_pipeline.relayout.session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
+from zorder_pipeline.relayout.session_conf import ALL_ROWS, ANY_AGE
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.relayout.verify import content_hash, row_counts
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

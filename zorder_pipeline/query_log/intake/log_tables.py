@@ -10,6 +10,7 @@ from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.state.conflicts import lost_races
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.erasing import WHOLE_FILES
+from zorder_pipeline.state.session_conf import apart
 from zorder_pipeline.state.state_table import newer_version
 
 if TYPE_CHECKING:
@@ -46,14 +47,14 @@ class LogTables:
             LostRaceError: another writer was faster; nothing was added.
         """
         new = not self.exists(name)
-        writer = frame.write.format("delta").mode("append").options(**(options or {}))
-        if new:
-            writer = writer.options(**{"delta.appendOnly": "false"}, **PROPERTIES.get(name, {}))
-            if name == "query_log":
+        with log_conflicts(self.state), apart(frame, new=new) as rows:
+            writer = rows.write.format("delta").mode("append").options(**(options or {}))
+            if new:
+                writer = writer.options(**PROPERTIES.get(name, {}))
+            if new and name == "query_log":
                 writer = writer.partitionBy("table_name")
-        elif name != "query_log":  # an older quarantine has no users, older files no marks
-            writer = writer.option("mergeSchema", "true")
-        with log_conflicts(self.state):
+            elif not new and name != "query_log":  # an older quarantine has no users, older files no marks
+                writer = writer.option("mergeSchema", "true")
             writer.save(self.path(name))
 
     def exists(self, name: str) -> bool:

@@ -1,0 +1,102 @@
+"""Settings of a session for a while, and those that the state is written under, whatever the session's own are for."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.java import has_jvm, java_class
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["OWN_COMMITS", "apart", "set_for_a_while"]
+
+OWN_COMMITS: dict[str, str | None] = {
+    "spark.databricks.delta.write.txnAppId": None,
+    "spark.databricks.delta.write.txnVersion": None,
+}
+"""The session's own are for its own commits: one of theirs may be skipped for ours, or ours for one of theirs."""
+DEFAULTS = "spark.databricks.delta.properties.defaults."
+"""What the settings of a session begin with by which its new tables get properties and features."""
+LASTING = ("logRetentionDuration", "deletedFileRetentionDuration", "enableExpiredLogCleanup", "coordinatedCommits.")
+"""Those that hold for the state's tables, too: how long what is deleted stays, and who orders commits."""
+
+_held: dict[tuple[str, str], tuple[int, str | None]] = {}
+"""Of a session and a setting: who uses it, and what it was before."""
+_holding = threading.Lock()
+
+
+@contextlib.contextmanager
+def set_for_a_while(spark: SparkSession, conf: Mapping[str, str | None]) -> Iterator[None]:
+    """Settings of the session while the block runs; the last of several relayouts at once puts them back.
+
+    Args:
+        conf: values by name; None unsets.
+    """
+    settings, session = spark.conf, _session_id(spark)
+    entered: list[str] = []
+    try:
+        with _holding:
+            for key, value in conf.items():
+                users, before = _held.get((session, key)) or (0, settings.get(key, None))
+                _put(settings, key, value)
+                _held[session, key] = (users + 1, before)
+                entered.append(key)
+        yield
+    finally:
+        with _holding:
+            for key in entered:
+                users, before = _held.pop((session, key))
+                if users > 1:
+                    _held[session, key] = (users - 1, before)
+                    continue
+                with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
+                    _put(settings, key, before)
+
+
+@contextlib.contextmanager
+def apart(frame: DataFrame, *, new: bool) -> Iterator[DataFrame]:
+    """Rows as they are to be written to a table of ours, in the block: by the session's settings, but `OWN_COMMITS`.
+
+    In a classic session that happens in a copy of it, so that what its other threads do meanwhile, beside a recording
+    for one, has the settings that it was given; in Spark Connect they change for a while.
+
+    Args:
+        new: the write makes the table, which gets none of the properties that new tables have by default but those
+            that are `LASTING`: it could not be changed (``appendOnly``), would keep what is purged (deletion vectors,
+            change data feed), or be read by nobody but Spark.
+    """
+    spark = frame.sparkSession
+    conf = OWN_COMMITS | (_defaults(spark) if new else {})
+    if not has_jvm(spark):
+        with set_for_a_while(spark, conf):
+            yield frame
+        return
+    from pyspark.sql import DataFrame
+
+    own = spark._jsparkSession.cloneSession()
+    for key, value in conf.items():
+        _put(own.conf(), key, value)
+    plan = frame._jdf.queryExecution().analyzed()
+    yield DataFrame(java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows(own, plan), spark)
+
+
+def _defaults(spark: SparkSession) -> dict[str, str | None]:
+    """The session's settings of what new tables are like by default but `LASTING`, to be unset."""
+    found = (name for name in spark.conf.getAll if name.startswith(DEFAULTS))
+    return dict.fromkeys(name for name in found if not name.removeprefix(DEFAULTS).startswith(LASTING))
+
+
+def _session_id(spark: SparkSession) -> str:
+    """What tells a session from others, whichever Python object stands for it."""
+    return str(spark._jsparkSession.sessionUUID() if has_jvm(spark) else spark.session_id)  # type: ignore[attr-defined]
+
+
+def _put(settings: Any, key: str, value: str | None) -> None:
+    if value is None:
+        settings.unset(key)
+    else:
+        settings.set(key, value)
