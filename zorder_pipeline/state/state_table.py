@@ -135,13 +135,14 @@ class StateTable:
         """Rows with instants in place of UTC's clock, as which sessions stored them whose TIMESTAMP has no zone."""
         from pyspark.sql import functions as F
 
-        without = (name for name, kind in stored.dtypes if kind == "timestamp_ntz" and name in self.types)
+        without = [name for name, kind in stored.dtypes if kind == "timestamp_ntz" and name in self.types]
         # by a cast alone they would be the session's own time
-        return stored.withColumns({name: F.concat(name, F.lit("Z")).cast(self.types[name]) for name in without})
+        zoned = {name: F.concat(name, F.lit("Z")).cast(self.types[name]) for name in without}
+        return stored.withColumns(zoned) if zoned else stored  # Spark Connect does not take none
 
     def _upgrade(self) -> None:
         stored = self._stored()
-        if (meant := self._zoned(stored)).dtypes != stored.dtypes:  # which no ALTER TABLE can do
+        if (meant := self._zoned(stored)) is not stored:  # which no ALTER TABLE can do
             with apart(meant, new=False) as rows:
                 writer = rows.write.format("delta").mode("overwrite").partitionBy(self.partition)
                 writer.options(overwriteSchema="true", partitionOverwriteMode="static").save(self.path)

@@ -26,3 +26,10 @@ def test_an_update_is_tried_again_where_another_one_upgrades_the_table(monkeypat
     monkeypatch.setattr(StateTable, "_upgrade", upgrade)
     table.update({"name": "a"}, {"name": "b"})
     assert len(said) == 1
+
+
+def test_rows_whose_instants_are_some_are_read_as_they_are() -> None:
+    """Spark Connect refuses to add no column."""
+    spark: Any = None
+    stored: Any = SimpleNamespace(dtypes=[("at", "timestamp"), ("other", "timestamp_ntz")])
+    assert StateTable(spark, "/state", "notes", ("at TIMESTAMP",), 1, "at")._zoned(stored) is stored
