@@ -79,7 +79,8 @@ def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, so
 
     Args:
         zone: session time zone for timestamps without an offset.
-        solved: also use comparisons that only scans through ``reading/`` skip by.
+        solved: also use comparisons of other columns than those that partition the table that only scans through
+            ``reading/`` skip by.
 
     >>> from zorder_pipeline.model.predicate import Literal
     >>> from zorder_pipeline.model.schema import Column
@@ -89,19 +90,21 @@ nulls=False, hull=False),),)
     """
     if solved:
         return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
-    boxes = tuple(_merged(box) for box in _disjuncts(_as_written(predicate), schema, zone))
+    boxes = tuple(_merged(box) for box in _disjuncts(_as_written(predicate, schema), schema, zone))
     return _parted(boxes, frozenset(schema.partition_columns))
 
 
-def _as_written(predicate: Predicate) -> Predicate:
-    """The predicate with solved comparisons weakened to TRUE."""
+def _as_written(predicate: Predicate, schema: TableSchema) -> Predicate:
+    """The predicate with solved comparisons weakened to TRUE but for those of partition columns, whose values Delta
+    evaluates every expression on."""
     match predicate:
-        case Comparison(solved=True):
-            return And(())
+        case Comparison(column=name, solved=True):
+            column = schema.find(name)
+            return predicate if column is not None and column.partition else And(())
         case And(children):
-            return And(tuple(_as_written(child) for child in children))
+            return And(tuple(_as_written(child, schema) for child in children))
         case Or(children):
-            return Or(tuple(_as_written(child) for child in children))
+            return Or(tuple(_as_written(child, schema) for child in children))
     return predicate
 
 
