@@ -12,7 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, Told
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -43,19 +43,21 @@ class AnalysedTable:
     boxes: tuple[Boxes, ...]
     columns: Mapping[Feature, str] = field(default_factory=dict)
     until: int | None = None
+    told: Told | None = None
 
     @staticmethod
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.told)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
         a = self
-        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
+        told = a.told or {}  # an earlier version stored none
+        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns, a.until, told)
 
     @property
     def unseen(self) -> Asked:

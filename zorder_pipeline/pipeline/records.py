@@ -13,7 +13,7 @@ from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.model.choices import SAMPLE_ROWS, TRIALS, Cost, Sampler
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, Told
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -96,6 +96,8 @@ class TableAnalysis:
         columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
             among them their own names; empty unless scans through ``reading/`` are expected.
         until: how far the log goes, see `QueryLog.until`.
+        told: what conditions on partition columns say of the partitions, as ``boxes`` know it
+            (`zorder_pipeline.pipeline.partition_conditions.told_on`).
     """
 
     snapshot: TableSnapshot
@@ -105,6 +107,7 @@ class TableAnalysis:
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
     until: int | None = None
+    told: Told = field(default_factory=dict, repr=False)
 
     def with_computed(self, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> TableAnalysis:
         """The same with further columns of the sample: values and validity by name."""

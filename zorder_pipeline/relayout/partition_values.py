@@ -1,15 +1,19 @@
-"""Values of partitions that a rewrite would change: instants without a zone, texts that Spark writes as null."""
+"""Values of partitions: as rows to ask Spark of, and those that a rewrite would change, which are instants without a
+zone and texts that Spark writes as null."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
-from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.zones import offset_of, zone_of
 
 from .failures import ZONE
@@ -17,7 +21,10 @@ from .file_list import ZONED
 from .session_conf import set_for_a_while
 from .snapshot import TableSnapshot
 
-__all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "writing_zone"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "typed_partitions", "writing_zone"]
 
 NULLS = ("", NULL)
 """Texts that Spark writes as null."""
@@ -25,6 +32,23 @@ ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""
 
 Chosen = npt.NDArray[np.int64]
+
+
+def typed_partitions(snapshot: TableSnapshot, values: Sequence[tuple[str | None, ...]], place: str) -> DataFrame:
+    """Partitions as rows of the partition columns, with their place among ``values`` as the column ``place``.
+
+    Args:
+        values: texts as in `zorder_pipeline.relayout.file_list.FileList.partitions`; what is no value is null.
+        place: a name that none of them has, nor begins with.
+    """
+    from pyspark.sql import functions as F
+
+    columns: dict[str, Any] = {place: pa.array(range(len(values)), pa.int32())}
+    types = snapshot.partition_types
+    columns |= {f"{place}{i}": pa.array([each[i] for each in values], pa.string()) for i in range(len(types))}
+    texts = snapshot.spark.createDataFrame(pa.table(columns))
+    typed = (F.col(f"{place}{i}").try_cast(cast_name(kind)) for i, kind in enumerate(types.values()))
+    return texts.select(place, *(column.alias(name) for column, name in zip(typed, types, strict=True)))
 
 
 def writing_zone(snapshot: TableSnapshot, chosen: Chosen) -> dict[str, str]:
