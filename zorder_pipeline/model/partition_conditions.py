@@ -1,11 +1,12 @@
 """Conditions on partition columns alone, of which Delta evaluates every one on each partition's values.
 
-What no range of a column says of itself (``month(ds) = 3``, ``CAST(s AS DATE) >= ...``) is said by ranges of the values
-that there are, once it is known of which it is true.
+What is no range of a column by itself (``month(ds) = 3``, ``CAST(s AS DATE) >= ...``, a text compared with a number) is
+said by ranges of the values that there are, once it is known of which it is true.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,36 +14,84 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .predicate import And, Opaque, Or, Predicate, comparisons, conjuncts
-from .ranges import MAX_BOXES, Box, Boxes, Interval, Range, Told
+from .asked import Asked
+from .predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparison_sql, conjuncts
+from .ranges import MAX_BOXES, Box, Boxes, Interval, Range, Told, to_boxes
 from .schema import Column, TableSchema
-from .values import sort_unique
+from .spark_sql import column_sql, value_sql
+from .values import ValueType, sort_unique
 from .workload import LoggedQuery
 
-__all__ = ["PartitionValues", "partition_conditions", "untold", "untold_in_words"]
+__all__ = ["PartitionCondition", "PartitionValues", "partition_conditions", "untold", "untold_in_words"]
 
 MAX_INTERVALS = 1_000
-"""Of a column, beyond which a condition is not told."""
+"""Of all columns, beyond which a condition is not told."""
+MAX_LISTED = 1_000
+"""Constants of a comparison that is evaluated."""
+_MOMENT = re.compile(r"[0-9A-Za-z:+/_. -]*")
+_TEXTS = {
+    "number": re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"),
+    "boolean": re.compile("true|false"),
+    "null": re.compile(""),
+    "date": _MOMENT,
+    "timestamp": _MOMENT,
+    "timestamp_ntz": _MOMENT,
+}
+"""Literals by their kind, as texts that Spark takes for no more than they are."""
 
 Mask = npt.NDArray[np.bool_]
 NULL = -1
 
 
-def partition_conditions(predicate: Predicate, schema: TableSchema) -> Iterator[Opaque]:
-    """The conditions that are no comparisons and look at nothing but partition columns, left to right.
+@dataclass(frozen=True)
+class PartitionCondition:
+    """A condition on partition columns alone that is no range by itself.
 
-    >>> schema = TableSchema((Column("ds", "date", partition=True), Column("x", "int")))
-    >>> march = Opaque("function", ("ds",), "MONTH(ds) = 3")
-    >>> both = And((march, Or((march, Opaque("column_comparison", ("ds", "x"))))))
-    >>> [found.expression for found in partition_conditions(both, schema)]
-    ['MONTH(ds) = 3', 'MONTH(ds) = 3']
+    Attributes:
+        condition: the condition.
+        columns: the columns that it looks at, by their names in the schema, ascending.
+        sql: what Spark can evaluate; "" where nothing is known that may be.
     """
-    match predicate:
-        case And(children) | Or(children):
-            for child in children:
-                yield from partition_conditions(child, schema)
-        case Opaque(columns=names) if names and _parts(names, schema):
-            yield predicate
+
+    condition: Comparison | Opaque
+    columns: tuple[str, ...]
+    sql: str
+
+
+def partition_conditions(predicate: Predicate, schema: TableSchema, zone: str) -> Iterator[PartitionCondition]:
+    """The conditions on partition columns alone that are no ranges, left to right.
+
+    Args:
+        zone: session time zone for timestamps without an offset.
+
+    >>> schema = TableSchema((Column("ds", "string", partition=True), Column("x", "int")))
+    >>> asked = And(
+    ...     (Opaque("function", ("ds",), "LENGTH(ds) = 8"), Comparison("DS", "=", (Literal("number", "20240301"),)))
+    ... )
+    >>> [found.sql for found in partition_conditions(asked, schema, "UTC")]
+    ['LENGTH(ds) = 8', '`ds` = 20240301']
+    """
+    for leaf in _leaves(predicate):
+        names = leaf.columns if isinstance(leaf, Opaque) else (leaf.column,)
+        columns = [column for name in names if (column := schema.find(name)) is not None and column.partition]
+        if columns and len(columns) == len(names) and to_boxes(leaf, schema, zone, solved=True) == ((),):
+            sql = leaf.expression if isinstance(leaf, Opaque) else _sql(leaf, columns[0])
+            yield PartitionCondition(leaf, tuple(sorted({column.name for column in columns})), sql)
+
+
+def _sql(comparison: Comparison, column: Column) -> str:
+    """A comparison in Spark SQL, made of nothing that a log holds but numbers and times that are such."""
+    values = [_literal(literal) for literal in comparison.literals]
+    if comparison.solved or len(values) > MAX_LISTED or "" in values:
+        return ""
+    return comparison_sql(column_sql((column.name,)), comparison.op, values)
+
+
+def _literal(literal: Literal) -> str:
+    """A constant in Spark SQL; "" of what is none of its kind."""
+    if literal.kind == "string":
+        return value_sql(literal.text, ValueType.parse("string"))
+    return literal.to_sql() if literal.kind in _TEXTS and _TEXTS[literal.kind].fullmatch(literal.text) else ""
 
 
 def untold(queries: Sequence[LoggedQuery], schema: TableSchema, told: Told) -> int:
@@ -54,7 +103,19 @@ def untold(queries: Sequence[LoggedQuery], schema: TableSchema, told: Told) -> i
     Args:
         told: what is known.
     """
-    return sum(_untold(query, schema, told) for query in queries)
+    asked = Asked.alike([query.condition for query in queries])
+    left = [_untold(query, schema, told) for query in asked.each(queries)]
+    return int(asked.times[left].sum())
+
+
+def _untold(query: LoggedQuery, schema: TableSchema, told: Told) -> bool:
+    for part in conjuncts(query.predicate):
+        found = list(partition_conditions(part, schema, query.zone))
+        if any((each.condition, query.zone) not in told for each in found):
+            names = (n for leaf in _leaves(part) for n in (leaf.columns if isinstance(leaf, Opaque) else [leaf.column]))
+            if all((column := schema.find(name)) is not None and column.partition for name in names):
+                return True
+    return False
 
 
 def untold_in_words(count: int) -> list[str]:
@@ -70,29 +131,13 @@ def untold_in_words(count: int) -> list[str]:
     return [f"{what} and {counts} as reading all of them: less is read, and can be saved, than is told"]
 
 
-def _untold(query: LoggedQuery, schema: TableSchema, told: Told) -> bool:
-    return any(
-        (found.expression, query.zone) not in told
-        for part in conjuncts(query.predicate)
-        if _parts([leaf.column for leaf in comparisons(part)], schema)
-        and (opaque := list(_opaque(part)))
-        and _parts([name for found in opaque for name in found.columns], schema)
-        for found in opaque
-    )
-
-
-def _opaque(predicate: Predicate) -> Iterator[Opaque]:
+def _leaves(predicate: Predicate) -> Iterator[Comparison | Opaque]:
     match predicate:
         case And(children) | Or(children):
             for child in children:
-                yield from _opaque(child)
-        case Opaque():
+                yield from _leaves(child)
+        case Comparison() | Opaque():
             yield predicate
-
-
-def _parts(names: Sequence[str], schema: TableSchema) -> bool:
-    """Whether all of some columns partition the table."""
-    return all((column := schema.find(name)) is not None and column.partition for name in names)
 
 
 @dataclass(frozen=True, eq=False)

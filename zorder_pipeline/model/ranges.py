@@ -73,8 +73,8 @@ def _hull(intervals: Sequence[Interval]) -> Interval:
 
 Box = tuple[Range, ...]
 Boxes = tuple[Box, ...]
-Told = Mapping[tuple[str, str], Boxes]
-"""What conditions that no range says of themselves are known to say, by their SQL and the session's time zone."""
+Told = Mapping[tuple[Comparison | Opaque, str], Boxes]
+"""What conditions that are no ranges by themselves are known to say in a session's time zone."""
 NOTHING_TOLD: Told = {}
 
 
@@ -87,7 +87,7 @@ def to_boxes(
         zone: session time zone for timestamps without an offset.
         solved: also use comparisons of other columns than those that partition the table that only scans through
             ``reading/`` skip by.
-        told: of conditions that are no comparisons; the others say nothing.
+        told: of conditions that are no ranges; the others of these say nothing.
 
     >>> from zorder_pipeline.model.predicate import Literal
     >>> from zorder_pipeline.model.schema import Column
@@ -139,11 +139,13 @@ def _distinct(boxes: Iterable[Box]) -> Boxes:
 
 def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str, told: Told) -> Boxes:
     match predicate:
-        case Opaque(expression=text):
-            return told.get((text, zone), ((),))
+        case Opaque():
+            return told.get((predicate, zone), ((),))
         case Comparison():
             found = _range(predicate, schema, zone)
-            return ((),) if found is None else ((found,),) if found.intervals or found.nulls else ()
+            if found is None:
+                return told.get((predicate, zone), ((),))
+            return ((found,),) if found.intervals or found.nulls else ()
         case Or(children):
             boxes = tuple(dict.fromkeys(box for child in children for box in _disjuncts(child, schema, zone, told)))
             if () in boxes:

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from zorder_pipeline.model.partition_conditions import PartitionValues, partition_conditions, untold, untold_in_words
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.partition_conditions import (
+    PartitionCondition,
+    PartitionValues,
+    partition_conditions,
+    untold,
+    untold_in_words,
+)
+from zorder_pipeline.model.predicate import Comparison, Opaque
 from zorder_pipeline.model.ranges import NOTHING_TOLD, Boxes, Told
 from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.reading.halving import failures
@@ -48,7 +56,7 @@ def partitions_untold(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], t
     return untold_in_words(untold(queries, snapshot.schema, told))
 
 
-def told_on(snapshot: TableSnapshot, queries: Iterable[LoggedQuery]) -> Told:
+def told_on(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Told:
     """What conditions on partition columns alone that are no ranges say of the partitions of a version.
 
     Each is evaluated on the values that there are, in the query's time zone. Not told are those that cannot be rebuilt
@@ -57,25 +65,26 @@ def told_on(snapshot: TableSnapshot, queries: Iterable[LoggedQuery]) -> Told:
     schema = snapshot.schema
     if not schema.partition_columns or not len(snapshot.files()):
         return NOTHING_TOLD
-    asked: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    for query in queries:
-        for found in partition_conditions(query.predicate, schema):
-            if found.expression:
-                names = {column.name for name in found.columns if (column := schema.find(name)) is not None}
-                asked[found.expression, query.zone, tuple(sorted(names))] += 1
-    together: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for text, zone, columns in (key for key, _ in asked.most_common(MOST_CONDITIONS)):
-        together[zone, columns].append(text)
-    told: dict[tuple[str, str], Boxes] = {}
-    for (zone, columns), texts in together.items():
-        told |= {(text, zone): boxes for text, boxes in _told(snapshot, columns, zone, texts)}
+    asked = Asked.alike([query.condition for query in queries])
+    often: Counter[tuple[str, PartitionCondition]] = Counter()
+    for query, times in zip(asked.each(queries), asked.times.tolist(), strict=True):
+        for found in partition_conditions(query.predicate, schema, query.zone):
+            if found.sql:
+                often[query.zone, found] += times
+    together: dict[tuple[str, tuple[str, ...]], list[PartitionCondition]] = defaultdict(list)
+    for (zone, found), _ in often.most_common(MOST_CONDITIONS):
+        together[zone, found.columns].append(found)
+    told: dict[tuple[Comparison | Opaque, str], Boxes] = {}
+    for (zone, columns), conditions in together.items():
+        said = dict(_told(snapshot, columns, zone, list(dict.fromkeys(each.sql for each in conditions))))
+        told |= {(each.condition, zone): said[each.sql] for each in conditions if each.sql in said}
     return told
 
 
 def _told(
     snapshot: TableSnapshot, names: tuple[str, ...], zone: str, conditions: Sequence[str]
 ) -> Iterator[tuple[str, Boxes]]:
-    """The conditions on some columns in one time zone that can be told, and what they say."""
+    """The conditions on some columns, in SQL and one time zone, that can be told, and what they say."""
     files, place = snapshot.files(), f"__place_{uuid.uuid4().hex}"
     at = [place for place, leaf in enumerate(snapshot.partition_leaves) if leaf.column.name in names]
     columns = [snapshot.partition_leaves[place].column for place in at]
