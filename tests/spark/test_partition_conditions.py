@@ -46,7 +46,6 @@ CONDITIONS = [
     "hour(CAST(ds AS TIMESTAMP)) = 0",
     "s = 20240101",
     "s >= DATE'2024-12-01'",
-    "n IN ('1', 2.0)",
 ]
 
 

@@ -27,8 +27,8 @@ from zorder_pipeline.model.predicate import (
     Predicate,
     as_solved,
 )
-from zorder_pipeline.model.spark_sql import column_sql
 
+from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
 from .solving import solved
@@ -99,14 +99,10 @@ class Conditions:
 
     def _opaque(self, tree: Tree, kind: str) -> Opaque:
         """A condition of no known form, with the columns that it looks at."""
-        seen = {str(node.sql()): node.exprId().id() for node in items(tree.references().toSeq())}
-        names = tuple(sorted({self._own[number] for number in seen.values() if number in self._own}))
-        if not self._parts.issuperset(names) or not names or any(number not in self._own for number in seen.values()):
-            return Opaque(kind, names)
-        text = str(tree.sql())
-        for qualified in sorted(seen, key=len, reverse=True):
-            text = text.replace(qualified, column_sql((self._own[seen[qualified]],)))
-        return Opaque(kind, names, text)
+        seen = {node.exprId().id() for node in items(tree.references().toSeq())}
+        names = tuple(sorted({self._own[number] for number in seen if number in self._own}))
+        alone = bool(names) and len(names) == len(seen) and self._parts.issuperset(names)
+        return Opaque(kind, names, unqualified(str(tree.sql())) if alone else "")
 
     def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
         return Comparison(self.meanings.columns[feature], "=", (value,))
