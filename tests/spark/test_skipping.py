@@ -32,14 +32,15 @@ from zorder_pipeline.java import class_name, items
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import ZoneMap
+from zorder_pipeline.pipeline.partition_conditions import boxes_on
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 REASONS = {
     "unread": "Spark infers IS NOT NULL from a condition of which we know nothing, so that Delta skips files that are "
     "all null in its column.",
-    "partition": "Delta evaluates every condition of partition columns alone, we only those that are ranges.",
     "folded": "Spark finds that a condition cannot hold (a literal outside the type, x = 3 AND x > 5) and then does "
     "not even read the files whose statistics are missing.",
     "no maximum": "Delta uses the minimum of strings that it could not cut to a maximum, we use both bounds or none.",
@@ -119,20 +120,21 @@ def judged(spark: SparkSession, table: Table, cases: Sequence[Case], zone: str) 
         with ThreadPoolExecutor(2) as pool:
             read = list(pool.map(lambda case: read_by_delta(spark, table, case.sql), cases))
         matching = [files for i in range(0, len(cases), BATCH) for files in matched(spark, table, cases[i : i + BATCH])]
-    verdicts = []
-    for case, hit, delta in zip(cases, matching, read, strict=True):
-        boxes, said = read_by_us(table, case.sql, zone)
-        verdicts.append(Verdict(case, boxes, hit, delta, files_of(table.zones.matching(boxes)), said))
-    return verdicts
+    queries = [read_by_us(table, case.sql, zone) for case in cases]
+    asked = zip(queries, boxes_on(table.snapshot, queries), strict=True)
+    return [
+        Verdict(case, boxes, hit, delta, files_of(table.zones.matching(boxes)), query.predicate.to_sql())
+        for case, hit, delta, (query, boxes) in zip(cases, matching, read, asked, strict=True)
+    ]
 
 
-def read_by_us(table: Table, condition: str, zone: str = "UTC") -> tuple[Boxes, str]:
+def read_by_us(table: Table, condition: str, zone: str = "UTC") -> LoggedQuery:
     schemas = {"t": table.snapshot.schema}
     scans = parse_statement(
         f"SELECT * FROM skipping WHERE {condition}", aliases={"skipping": "t"}, schemas=schemas, zone=zone
     )
     assert isinstance(scans, tuple), condition
-    return to_boxes(scans[0].predicate, table.snapshot.schema, zone), scans[0].predicate.to_sql()
+    return LoggedQuery("t", scans[0].predicate, zone=zone)
 
 
 def read_by_delta(spark: SparkSession, table: Table, condition: str) -> Files:
@@ -195,7 +197,6 @@ def why_larger(verdict: Verdict, table: Table) -> str | None:
     explained: dict[str, Files] = {
         "no maximum": frozenset().union(*(table.no_maximum(name) for name in case.columns if name == "s")),
         "unread": frozenset().union(*(table.all_null(name) for name in case.columns if name in table.zones.columns)),
-        "partition": verdict.ours,
         "folded": verdict.ours,
     }
     given = [reason for reason in REASONS if reason in case.traits or reason == "no maximum"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, Told
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -43,14 +43,15 @@ class AnalysedTable:
     boxes: tuple[Boxes, ...]
     columns: Mapping[Feature, str] = field(default_factory=dict)
     until: int | None = None
-    train_weights: Mapping[Feature, float] = field(default_factory=dict)
-    known_weights: Mapping[Feature, float] = field(default_factory=dict)
+    train_weights: Mapping[Feature, float] | None = None
+    known_weights: Mapping[Feature, float] | None = None
+    told: Told | None = None
 
     @staticmethod
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.train_weights, a.known_weights
+        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.train_weights, a.known_weights, a.told
         return AnalysedTable(a.snapshot.version, *kept)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
@@ -58,8 +59,9 @@ class AnalysedTable:
         from zorder_pipeline.pipeline import TableAnalysis
 
         a = self
-        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until, a.train_weights, a.known_weights
-        return TableAnalysis(snapshot, *kept)
+        kept = a.queries, a.sample, a.features, a.boxes, a.columns, a.until
+        # an earlier version stored none
+        return TableAnalysis(snapshot, *kept, a.train_weights or {}, a.known_weights or {}, a.told or {})
 
     @property
     def unseen(self) -> Asked:

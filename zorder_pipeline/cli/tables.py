@@ -149,6 +149,7 @@ def evaluate(
 ) -> Payload:
     """What the logged queries read of the table as it lies now, from its own statistics and Parquet footers."""
     from zorder_pipeline import pipeline
+    from zorder_pipeline.model.partition_conditions import untold_in_words
     from zorder_pipeline.pipeline.table_log import refuse_unasked
 
     sources = log_sources(logs, log_format, dialect, zone)
@@ -173,6 +174,8 @@ def evaluate(
             ("unusable statements", f"{found.unusable:,}"),
         ],
     )
+    for said in untold_in_words(found.partitions_unknown):
+        err.print(f"warning: {said}", soft_wrap=True)
     for check in checks:
         if check.kept is not None:
             out.print(

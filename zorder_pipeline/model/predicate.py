@@ -69,7 +69,7 @@ class Comparison:
         derived: the comparison is implied by the statement, not written in it (a solved expression, a join's other
             side), so it restricts rows but counts as no form of its own.
         solved: it was solved out of an expression (``year(ts) = 2024``) that neither Delta's nor Parquet's statistics
-            are asked for: only scans through ``reading/`` skip by it.
+            are asked for: of a column that does not partition the table only scans through ``reading/`` skip by it.
     """
 
     column: str

@@ -6,7 +6,7 @@ only *weaken* it (an unknown condition becomes TRUE), so that skipping by boxes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
@@ -15,7 +15,8 @@ from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
 
-__all__ = ["MAX_BOXES", "Box", "Boxes", "Interval", "Range", "columns_asked", "starting_with", "to_boxes"]
+__all__ = ["MAX_BOXES", "NOTHING_TOLD", "Box", "Boxes", "Interval", "Range", "Told", "columns_asked", "starting_with"]
+__all__ += ["to_boxes"]
 
 MAX_BOXES = 64
 """Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper
@@ -72,14 +73,21 @@ def _hull(intervals: Sequence[Interval]) -> Interval:
 
 Box = tuple[Range, ...]
 Boxes = tuple[Box, ...]
+Told = Mapping[tuple[Comparison | Opaque, str], Boxes]
+"""What conditions that are no ranges by themselves are known to say in a session's time zone."""
+NOTHING_TOLD: Told = {}
 
 
-def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, solved: bool = False) -> Boxes:
+def to_boxes(
+    predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, solved: bool = False, told: Told = NOTHING_TOLD
+) -> Boxes:
     """``predicate`` as boxes over the columns of ``schema``; ``((),)`` is TRUE and ``()`` is FALSE.
 
     Args:
         zone: session time zone for timestamps without an offset.
-        solved: also use comparisons that only scans through ``reading/`` skip by.
+        solved: also use comparisons of other columns than those that partition the table that only scans through
+            ``reading/`` skip by.
+        told: of conditions that are no ranges; the others of these say nothing.
 
     >>> from zorder_pipeline.model.predicate import Literal
     >>> from zorder_pipeline.model.schema import Column
@@ -87,21 +95,22 @@ def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, so
     ((Range(column='a', type='int', intervals=(Interval(low=None, high=5, low_open=False, high_open=False),), \
 nulls=False, hull=False),),)
     """
-    if solved:
-        return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
-    boxes = tuple(_merged(box) for box in _disjuncts(_as_written(predicate), schema, zone))
-    return _parted(boxes, frozenset(schema.partition_columns))
+    seen = predicate if solved else _as_written(predicate, schema)
+    boxes = tuple(_merged(box) for box in _disjuncts(seen, schema, zone, told))
+    return boxes if solved else _parted(boxes, frozenset(schema.partition_columns))
 
 
-def _as_written(predicate: Predicate) -> Predicate:
-    """The predicate with solved comparisons weakened to TRUE."""
+def _as_written(predicate: Predicate, schema: TableSchema) -> Predicate:
+    """The predicate with solved comparisons weakened to TRUE but for those of partition columns, whose values Delta
+    evaluates every expression on."""
     match predicate:
-        case Comparison(solved=True):
-            return And(())
+        case Comparison(column=name, solved=True):
+            column = schema.find(name)
+            return predicate if column is not None and column.partition else And(())
         case And(children):
-            return And(tuple(_as_written(child) for child in children))
+            return And(tuple(_as_written(child, schema) for child in children))
         case Or(children):
-            return Or(tuple(_as_written(child) for child in children))
+            return Or(tuple(_as_written(child, schema) for child in children))
     return predicate
 
 
@@ -128,22 +137,24 @@ def _distinct(boxes: Iterable[Box]) -> Boxes:
     return ((),) if () in found else found
 
 
-def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str) -> Boxes:
+def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str, told: Told) -> Boxes:
     match predicate:
         case Opaque():
-            return ((),)
+            return told.get((predicate, zone), ((),))
         case Comparison():
             found = _range(predicate, schema, zone)
-            return ((),) if found is None else ((found,),) if found.intervals or found.nulls else ()
+            if found is None:
+                return told.get((predicate, zone), ((),))
+            return ((found,),) if found.intervals or found.nulls else ()
         case Or(children):
-            boxes = tuple(dict.fromkeys(box for child in children for box in _disjuncts(child, schema, zone)))
+            boxes = tuple(dict.fromkeys(box for child in children for box in _disjuncts(child, schema, zone, told)))
             if () in boxes:
                 return ((),)
             if len(boxes) > MAX_BOXES:
                 boxes = _joined(boxes)
             return boxes if len(boxes) <= MAX_BOXES else (_around(boxes),)
         case And(children):
-            parts = sorted((_disjuncts(child, schema, zone) for child in children), key=len)
+            parts = sorted((_disjuncts(child, schema, zone, told) for child in children), key=len)
             boxes = ((),)
             for part in parts:
                 fitting = part if len(boxes) * len(part) <= MAX_BOXES else _joined(part)

@@ -25,6 +25,8 @@ class Evaluation:
         row_groups_read_fraction: mean share of row groups a query reads; None when footers could not be read.
         unusable: statements of the log that could not be used.
         version: table version.
+        partitions_unknown: queries that choose partitions by a condition that is not understood, and count as reading
+            all of them.
     """
 
     queries: int
@@ -37,6 +39,7 @@ class Evaluation:
     row_groups_read_fraction: float | None
     unusable: int
     version: int
+    partitions_unknown: int = 0
 
     @property
     def rows_read_fraction(self) -> float:
@@ -63,6 +66,7 @@ class Evaluation:
             "bytes_read_mean": _mean(self.bytes_per_query),
             "matched_fraction": self.matched_fraction,
             "unusable": self.unusable,
+            "partitions_unknown": self.partitions_unknown,
             "version": self.version,
         }
 

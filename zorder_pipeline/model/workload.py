@@ -13,7 +13,7 @@ from zorder_pipeline.model.wording import counted
 
 from .asked import Asked
 from .predicate import Predicate, comparisons, predicate_to_json
-from .ranges import Boxes, to_boxes
+from .ranges import NOTHING_TOLD, Boxes, Told, to_boxes
 from .schema import TableSchema
 
 __all__ = ["LoggedQuery", "QueryLog", "boxes_of"]
@@ -168,11 +168,13 @@ class QueryLog:
         return tuple(query for query in self.queries if query.table.lower() in wanted)
 
 
-def boxes_of(queries: Sequence[LoggedQuery], schema: TableSchema, *, solved: bool = False) -> tuple[Boxes, ...]:
+def boxes_of(
+    queries: Sequence[LoggedQuery], schema: TableSchema, *, solved: bool = False, told: Told = NOTHING_TOLD
+) -> tuple[Boxes, ...]:
     """The ranges that each query asks for (`zorder_pipeline.model.ranges.to_boxes`), told once for equal conditions.
 
     A log of a hundred thousand lines mostly repeats itself, and to type a literal takes longer than to find it again.
     """
     asked = Asked.alike([query.condition for query in queries])
-    told = [to_boxes(query.predicate, schema, query.zone, solved=solved) for query in asked.each(queries)]
-    return tuple(told[place] for place in asked.which)
+    each = [to_boxes(query.predicate, schema, query.zone, solved=solved, told=told) for query in asked.each(queries)]
+    return tuple(each[place] for place in asked.which)

@@ -13,7 +13,7 @@ from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.model.choices import SAMPLE_ROWS, TRIALS, Cost, Sampler
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, Told
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -99,6 +99,8 @@ class TableAnalysis:
         train_weights: weight of each feature among ``columns`` that a layout may be learned from, told by the queries
             of `LogBlocks.train` alone, which also say what these features are: what is asked later is none of them.
         known_weights: the same by `LogBlocks.known`, for the layout that was chosen.
+        told: what conditions on partition columns say of the partitions, as ``boxes`` know it
+            (`zorder_pipeline.pipeline.partition_conditions.told_on`).
     """
 
     snapshot: TableSnapshot
@@ -110,6 +112,7 @@ class TableAnalysis:
     until: int | None = None
     train_weights: Mapping[Feature, float] = field(default_factory=dict, repr=False)
     known_weights: Mapping[Feature, float] = field(default_factory=dict, repr=False)
+    told: Told = field(default_factory=dict, repr=False)
 
     def with_computed(self, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> TableAnalysis:
         """The same with further columns of the sample: values and validity by name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from zorder_pipeline.model.predicate import (
     as_solved,
 )
 
+from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
 from .solving import solved
@@ -54,16 +55,23 @@ class Conditions:
         output: the relation's attributes.
         names: the table's column, and its type, at each path.
         zone: the session's time zone.
+        parts: the columns that partition the table; a condition on them alone is kept in SQL, too.
     """
 
     def __init__(
-        self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]], zone: str
+        self,
+        meanings: Meanings,
+        output: JavaObject,
+        names: Mapping[tuple[str, ...], tuple[str, str]],
+        zone: str,
+        parts: Collection[str] = (),
     ) -> None:
         self.meanings, self.names, self.zone = meanings, names, JavaZone(meanings.spark, zone)
         self._attributes = meanings.attributes(output)
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
         self._seen = 0
         self._columns = {name for name, _ in names.values()}
+        self._parts = frozenset(parts)
 
     def all_of(self, conditions: Iterable[Tree]) -> Predicate:
         """What holds for every row that satisfies all conditions."""
@@ -82,17 +90,19 @@ class Conditions:
         if kind == "Or":
             found: Predicate = Or(tuple(self.all_of([child]) for child in items(tree.children())))
         else:
-            found = self._compared(tree, kind) or Opaque(kind, self._named(tree))
+            found = self._compared(tree, kind) or self._opaque(tree, kind)
         turned = kind == "Not"
         feature = self.meanings.of(self._meaning(tree.child()) if turned else meaning, "predicate")
         if feature is None:
             return found
         return And((found, self._true(feature, FALSE if turned else TRUE)))
 
-    def _named(self, tree: Tree) -> tuple[str, ...]:
-        """Columns that an expression looks at."""
-        seen = (node.exprId().id() for node in items(tree.references().toSeq()))
-        return tuple(sorted({self._own[number] for number in seen if number in self._own}))
+    def _opaque(self, tree: Tree, kind: str) -> Opaque:
+        """A condition of no known form, with the columns that it looks at."""
+        seen = {node.exprId().id() for node in items(tree.references().toSeq())}
+        names = tuple(sorted({self._own[number] for number in seen if number in self._own}))
+        alone = bool(names) and len(names) == len(seen) and self._parts.issuperset(names)
+        return Opaque(kind, names, unqualified(str(tree.sql())) if alone else "")
 
     def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
         return Comparison(self.meanings.columns[feature], "=", (value,))

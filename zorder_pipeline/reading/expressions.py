@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import Column, SparkSession
 
-__all__ = ["in_catalyst", "parsed"]
+__all__ = ["in_catalyst", "parsed", "unqualified"]
 
 
 def parsed(sql: str) -> exp.Expr | None:
@@ -28,6 +28,18 @@ def parsed(sql: str) -> exp.Expr | None:
         return sqlglot.parse_one(sql, dialect="spark")
     except (SqlglotError, ValueError, RecursionError):
         return None
+
+
+def unqualified(sql: str) -> str:
+    """An expression with its columns called by their own names alone; "" of a text that is none.
+
+    >>> unqualified("contains(`spark_catalog`.delta.`/data/t`.s, 't.s')"), unqualified("(month(t.ds) = 3)")
+    ("CONTAINS(`s`, 't.s')", '(MONTH(`ds`) = 3)')
+    """
+    if (tree := parsed(sql)) is None:
+        return ""
+    named = tree.transform(lambda node: exp.column(node.this.name, quoted=True) if type(node) is exp.Column else node)
+    return named.sql(dialect="spark")
 
 
 def in_catalyst(spark: SparkSession, sql: str, make: Callable[[JavaObject], JavaObject]) -> Column:

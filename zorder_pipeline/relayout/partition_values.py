@@ -1,8 +1,11 @@
-"""Values of partitions that a rewrite would change: instants without a zone, texts that Spark makes null."""
+"""Values of partitions: as rows to ask Spark of, and those that a rewrite would change, which are instants without a
+zone and texts that Spark makes null."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,7 +22,10 @@ from .failures import ZONE
 from .file_list import ZONED
 from .snapshot import TableSnapshot
 
-__all__ = ["is_ambiguous", "refuse_empty", "refuse_unreadable", "refuse_zoneless", "writing_zone"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["is_ambiguous", "refuse_empty", "refuse_unreadable", "refuse_zoneless", "typed_partitions", "writing_zone"]
 
 NULLS = ("", NULL)
 """Texts that Spark writes as null."""
@@ -29,6 +35,23 @@ ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""
 
 Chosen = npt.NDArray[np.int64]
+
+
+def typed_partitions(snapshot: TableSnapshot, values: Sequence[tuple[str | None, ...]], place: str) -> DataFrame:
+    """Partitions as rows of the partition columns, with their place among ``values`` as the column ``place``.
+
+    Args:
+        values: texts as in `zorder_pipeline.relayout.file_list.FileList.partitions`; what is no value is null.
+        place: a name that none of them has, nor begins with.
+    """
+    from pyspark.sql import functions as F
+
+    columns: dict[str, Any] = {place: pa.array(range(len(values)), pa.int32())}
+    types = snapshot.partition_types
+    columns |= {f"{place}{i}": pa.array([each[i] for each in values], pa.string()) for i in range(len(types))}
+    texts = snapshot.spark.createDataFrame(pa.table(columns))
+    typed = (F.col(f"{place}{i}").try_cast(cast_name(kind)) for i, kind in enumerate(types.values()))
+    return texts.select(place, *(column.alias(name) for column, name in zip(typed, types, strict=True)))
 
 
 def writing_zone(snapshot: TableSnapshot, chosen: Chosen) -> dict[str, str]:

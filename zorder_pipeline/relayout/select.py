@@ -6,16 +6,15 @@ import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from zorder_pipeline.errors import NoPartitionError, TableError
-from zorder_pipeline.model.spark_sql import cast_name
 
 from .file_list import FileList
+from .partition_values import typed_partitions
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -181,17 +180,10 @@ def in_partitions(snapshot: TableSnapshot, files: FileList, where: str | None) -
 
 def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -> npt.NDArray[np.bool_]:
     from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F
 
     names, place = snapshot.partition_columns, f"__place_{uuid.uuid4().hex}"  # a name that no condition can have
     distinct = list(set(files.partitions))
-    columns: dict[str, Any] = {place: pa.array(range(len(distinct)), pa.int32())}
-    columns |= {f"{place}{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
-    texts = snapshot.spark.createDataFrame(pa.table(columns))
-    types = snapshot.partition_types.items()
-    typed = texts.select(
-        place, *(F.col(f"{place}{i}").try_cast(cast_name(kind)).alias(name) for i, (name, kind) in enumerate(types))
-    )
+    typed = typed_partitions(snapshot, distinct, place)
     try:
         picked = typed.where(where).select(place)
         _ = picked.schema  # Spark Connect looks at a condition only when asked for something

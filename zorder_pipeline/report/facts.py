@@ -15,8 +15,9 @@ from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
+from zorder_pipeline.pipeline.partition_conditions import boxes_on
 from zorder_pipeline.pipeline.renames import as_called_then, queries_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.entry import Entry
@@ -69,7 +70,7 @@ class Facts:
         if self.before is None:
             return None
         called = as_called_then(self.queries, self.now.leaves, self.before.leaves)
-        return self.before.files().zone_map().shares_read(boxes_of(called, self.before.schema))
+        return self.before.files().zone_map().shares_read(boxes_on(self.before, called))
 
 
 def gather(
@@ -90,7 +91,7 @@ def gather(
         assumed: see `zorder_pipeline.pipeline.savings`.
     """
     queries = queries_of(log, names, snapshot)
-    boxes = boxes_of(queries, snapshot.schema)
+    boxes = boxes_on(snapshot, queries)
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
     applied, before = None, None

@@ -132,6 +132,16 @@ def test_only_scans_of_ours_use_solved_comparisons_and_leave_a_disjunction_whole
     assert [[item.column for item in box] for box in to_boxes(either, SCHEMA, solved=True)] == [["day", "p"], ["i"]]
 
 
+def test_delta_uses_solved_comparisons_of_partition_columns() -> None:
+    """``year(q) = 2024 AND i = 1`` reads one year's partitions, and ``year(q) = 2024 OR i = 1`` all of them."""
+    solved, one = replace(says("q", ">=", "2024-01-01", kind="date"), derived=True, solved=True), says("i", "=", 1)
+    assert to_boxes(solved, SCHEMA) == to_boxes(replace(solved, solved=False), SCHEMA) != ((),)
+    assert [item.column for item in to_boxes(And((solved, one)), SCHEMA)[0]] == ["q", "i"]
+    assert to_boxes(Or((solved, one)), SCHEMA) == ((),)
+    apart = Or((And((solved, one)), And((replace(solved, op="<"), says("i", "=", 2)))))
+    assert len(to_boxes(apart, SCHEMA)) == 4  # what it says of q, and what of i
+
+
 def test_a_solved_instant_is_used_only_where_the_clocks_keep_days_in_order() -> None:
     """At St. John's, until 2011, clocks went back at one minute past midnight: to the day before."""
     schema = TableSchema((Column("at", "timestamp"),))

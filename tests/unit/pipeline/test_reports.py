@@ -27,7 +27,13 @@ class Listed(SimpleNamespace):
 def _known(*excluded: Excluded) -> Any:
     tests = SimpleNamespace(excluded_from_all=lambda asked: excluded)
     snapshot = SimpleNamespace(location="file:/t", version=7, files=lambda: Listed(**vars(FILES)))
-    return SimpleNamespace(snapshot=snapshot, tests=tests, boxes=lambda predicate: ())
+    return SimpleNamespace(
+        snapshot=snapshot,
+        tests=tests,
+        told=lambda predicates: {},
+        boxes=lambda predicate, told: (),
+        in_partitions=lambda predicate, told: _mask(0, 1, 2, 3),
+    )
 
 
 def _mask(*numbers: int) -> Any:

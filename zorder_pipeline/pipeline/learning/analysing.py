@@ -15,7 +15,8 @@ from zorder_pipeline.model.file_stats import Feature, Kind, widened
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.ranges import columns_asked
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.pipeline.partition_conditions import boxes_on, told_on
 from zorder_pipeline.pipeline.reading.statistics import statistics_features
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
@@ -76,7 +77,8 @@ def analyse(
     rows = int(snapshot.files().rows.sum())
     if not rows:
         raise NothingToLearnError(f"table {snapshot.location} is empty; there is nothing to lay out")
-    boxes = boxes_of(queries, snapshot.schema)
+    told = told_on(snapshot, queries)
+    boxes = boxes_on(snapshot, queries, told=told)
     filtered = columns_asked(boxes)
     if not filtered and not statistics:
         raise NothingToLearnError(
@@ -106,7 +108,7 @@ def analyse(
         solved=reading,
     )
     train, known = _of(named, by_train), _of(named, by_known)
-    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.until, train, known)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.until, train, known, told)
 
 
 _Weights: TypeAlias = dict[tuple[Kind, str], float]

@@ -10,6 +10,7 @@ from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.decision import UNSOUGHT
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.pipeline.partition_conditions import partitions_untold
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 
 from .seeking import Sought
@@ -60,7 +61,9 @@ def _late(learned: Learned) -> Iterator[str]:
 
 def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
     learned, unsought = found.learned, situation.unsought
-    notes = [*situation.changes, *without_statistics(situation.analysis)]
+    analysis = situation.analysis
+    notes = [*situation.changes, *without_statistics(analysis)]
+    notes += partitions_untold(analysis.snapshot, analysis.queries, analysis.told)
     if not situation.blocks.apart:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if unsought:

@@ -62,7 +62,7 @@ def reading_boxes(analysis: TableAnalysis, schema: TableSchema, names: Mapping[F
         names: the features that there are statistics of, and their columns in ``schema``.
     """
     return tuple(
-        without_hulls(to_boxes(enriched(query.predicate, names), schema, query.zone, solved=True))
+        without_hulls(to_boxes(enriched(query.predicate, names), schema, query.zone, solved=True, told=analysis.told))
         for query in analysis.queries
     )
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.model.asked import Asked
-from zorder_pipeline.model.workload import LoggedQuery, boxes_of
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
+from zorder_pipeline.pipeline.partition_conditions import boxes_on
 from zorder_pipeline.pipeline.renames import as_called_now, as_called_then
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -60,7 +61,7 @@ def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
 def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
     snapshot = now.at(version)
     called = as_called_then(queries, now.leaves, snapshot.leaves)
-    boxes = boxes_of(called, snapshot.schema)
+    boxes = boxes_on(snapshot, called)
     found = present_volumes(snapshot, called, boxes, pages)
     return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
 

@@ -14,21 +14,22 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.partition_conditions import untold
 from zorder_pipeline.model.places import is_same_place, known_as, without_password
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline.learning.analysing import analyse
 from zorder_pipeline.pipeline.learning.learn import learn_layout_for
 from zorder_pipeline.pipeline.learning.sizes import query_bytes, sought_rows, target_rows
 from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, places_in_state, stored_log
+from zorder_pipeline.pipeline.partition_conditions import boxes_on, partitions_untold
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
-from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.delta_tables import is_path, sql_name
 
@@ -201,7 +202,8 @@ def _one(
         saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.until) * (facts.read_now or 0.0) * (1 - kept),
     )
     size = _smaller_bytes(snapshot, settings)
-    advice = (*_advice(told, snapshot, queries, log_words, size), *without_statistics(analysis))
+    advice = (*_advice(told, analysis, log_words, size), *without_statistics(analysis))
+    advice += tuple(partitions_untold(snapshot, analysis.queries, analysis.told))
     return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told, size)))
 
 
@@ -218,7 +220,7 @@ def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -
     files = snapshot.files()
     rows = int(files.rows.sum())
     zone_map = files.zone_map()
-    hits = [zone_map.matching(boxes) for boxes in boxes_of(queries, snapshot.schema)]
+    hits = [zone_map.matching(boxes) for boxes in boxes_on(snapshot, queries)]
     read = float(np.mean([files.rows[hit].sum() for hit in hits])) / rows if hits and rows else None
     return TableTriage(
         table=name,
@@ -249,10 +251,8 @@ def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], unti
     return float(query_bytes(snapshot, queries).sum()) / days
 
 
-def _advice(
-    found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str, smaller: int | None
-) -> Iterator[str]:
-    files = snapshot.files()
+def _advice(found: TableTriage, analysis: TableAnalysis, log_words: str, smaller: int | None) -> Iterator[str]:
+    snapshot, files = analysis.snapshot, analysis.snapshot.files()
     how = f": zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
     if (reason := snapshot.unsupported()) is not None:
         yield reason
@@ -265,13 +265,14 @@ def _advice(
         )
     elif found.read_now is not None:
         yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"
-    yield from _partition_advice(files, snapshot, queries)
+    yield from _partition_advice(analysis)
     small = int((~files.ours & (files.bytes < SMALL_FILE)).sum())  # the size of ours was weighed
     if smaller is None and len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
         yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
 
 
-def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Iterator[str]:
+def _partition_advice(analysis: TableAnalysis) -> Iterator[str]:
+    snapshot, files = analysis.snapshot, analysis.snapshot.files()
     columns = snapshot.schema.partition_columns
     if not columns or not len(files):
         return
@@ -280,10 +281,8 @@ def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequenc
         sizes[values] += int(size)
     mean = sum(sizes.values()) / len(sizes)
     names = ", ".join(columns)
-    filtered = sum(
-        any(item.column in columns for box in boxes for item in box) for boxes in boxes_of(queries, snapshot.schema)
-    )
-    if not filtered:
+    chosen = any(item.column in columns for boxes in analysis.boxes for box in boxes for item in box)
+    if not chosen and not untold(analysis.queries, snapshot.schema, analysis.told):
         yield f"partitioned by {names}, by which no query filters: the partitions only make the files smaller"
     if len(sizes) > 16 and mean < SMALL_PARTITION:
         yield (

@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.partition_conditions import untold
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.values import sort_unique
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import boxes_of
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+from zorder_pipeline.pipeline.partition_conditions import boxes_on, told_on
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.pipeline.table_log import asked_log
@@ -69,7 +70,8 @@ def evaluate(
         raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
     asked = Asked.alike([query.condition for query in queries])  # each condition is told once
     conditions = asked.each(queries)
-    boxes = boxes_of(conditions, snapshot.schema)
+    told = told_on(snapshot, queries)
+    boxes = boxes_on(snapshot, conditions, told=told)
     files = snapshot.files()
     zone_map = files.zone_map()
     hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
@@ -79,7 +81,7 @@ def evaluate(
     matched = None
     if count_matches:
         # what the statistics do not see through, such as a year, tells the rows that match all the same
-        solved = boxes_of(conditions, snapshot.schema, solved=True)
+        solved = boxes_on(snapshot, conditions, solved=True, told=told)
         with set_for_a_while(spark, COMPILED):
             matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
     return Evaluation(
@@ -93,6 +95,7 @@ def evaluate(
         row_groups_read_fraction=groups,
         unusable=sum(log.quarantined.values()),
         version=snapshot.version,
+        partitions_unknown=untold(queries, snapshot.schema, told),
     )
 
 

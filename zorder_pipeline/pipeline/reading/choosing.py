@@ -205,7 +205,8 @@ def _conditions(spark: SparkSession, plan: JavaObject, tables: _Tables) -> _Aske
                 return dict.fromkeys(tables, COPIED)
         if alike:
             known = tables[alike[0]][1]
-            conditions = Conditions(known.meanings, scan.node.output(), known.names, known.zone)
+            parts = known.snapshot.partition_columns
+            conditions = Conditions(known.meanings, scan.node.output(), known.names, known.zone, parts)
             predicate = conditions.all_of(scan.conditions)
             if known.generated:
                 derived = conditions.all_of(derived_conditions(spark, known.snapshot.jsnapshot, scan))

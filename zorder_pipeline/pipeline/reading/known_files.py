@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import NOTHING_TOLD, Boxes, Told, to_boxes
 from zorder_pipeline.model.schema import TableSchema
-from zorder_pipeline.model.zone_map import Mask
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.model.zone_map import Mask, ZoneMap
+from zorder_pipeline.pipeline.partition_conditions import told_on
 from zorder_pipeline.reading.aligned import aligned
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gathered import Gathered
@@ -68,19 +71,31 @@ class KnownFiles:
         """Whether conditions on other columns may say something of those that the table is partitioned by."""
         return is_partitioned_by_generated(self.snapshot.struct, self.snapshot.partition_columns)
 
-    def boxes(self, predicate: Predicate) -> Boxes:
-        """What the predicate asks of columns, expressions and predicates."""
-        return without_hulls(to_boxes(predicate, self.schema, self.zone, solved=True))
+    def told(self, predicates: Iterable[Predicate]) -> Told:
+        """What the predicates' conditions on partition columns say, see `told_on`; takes Spark a moment."""
+        return told_on(self.snapshot, [LoggedQuery(self.snapshot.location, one, zone=self.zone) for one in predicates])
 
-    def delta_boxes(self, predicate: Predicate) -> Boxes:
+    def boxes(self, predicate: Predicate, told: Told = NOTHING_TOLD) -> Boxes:
+        """What the predicate asks of columns, expressions and predicates."""
+        return without_hulls(to_boxes(predicate, self.schema, self.zone, solved=True, told=told))
+
+    def delta_boxes(self, predicate: Predicate, told: Told = NOTHING_TOLD) -> Boxes:
         """What Delta's own file selection would see of the predicate."""
-        return to_boxes(predicate, self.snapshot.schema, self.zone)
+        return to_boxes(predicate, self.snapshot.schema, self.zone, told=told)
+
+    def in_partitions(self, predicate: Predicate, told: Told) -> Mask:
+        """Files in the partitions that Delta chooses when a scan runs, whichever files it is given."""
+        return self._partitions().matching(self.delta_boxes(predicate, told))
+
+    def _partitions(self) -> ZoneMap:
+        zones = self.snapshot.files().zone_map()
+        return replace(zones, columns={name: one for name, one in zones.columns.items() if one.exact})
 
     def selected(self, predicate: Predicate) -> tuple[Mask, Mask]:
         """Files that may hold a row that satisfies the predicate, and files that Delta's own selection would read."""
         zones = self.snapshot.files().zone_map()
         if str(self.snapshot.spark.conf.get(SKIPPING, "true")).lower() == "false":
-            zones = replace(zones, columns={name: one for name, one in zones.columns.items() if one.exact})
+            zones = self._partitions()
         delta = zones.matching(self.delta_boxes(predicate))
         return self.tests.matching(self.boxes(predicate), delta=delta), delta
 

@@ -139,7 +139,8 @@ def _json(report: ScanReport | RelationReport) -> dict[str, Any]:
 
 def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
     """What a scan of ``known`` with this predicate reads."""
-    mask, delta = known.selected(predicate)
+    told = known.told([predicate])
+    mask, delta = (selected & known.in_partitions(predicate, told) for selected in known.selected(predicate))
     files = known.snapshot.files()
     return ScanReport(
         **_whole(known.snapshot),
@@ -147,7 +148,7 @@ def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
         rows_read=int(files.rows[mask].sum()),
         bytes_read=int(files.bytes[mask].sum()),
         delta_files_read=int(delta.sum()),
-        excluded=known.tests.excluded(known.boxes(predicate), delta),
+        excluded=known.tests.excluded(known.boxes(predicate, told), delta),
         asked=predicate.to_sql(),
     )
 
@@ -172,10 +173,13 @@ def _of_relation(chosen: Chosen) -> RelationReport:
     known, files = chosen.known, chosen.known.snapshot.files()
     if chosen.asked is None:
         return unread(known.snapshot, chosen.why or "")
-    by_delta = np.logical_or.reduce(chosen.delta)
-    mask = by_delta if chosen.mask is None else chosen.mask
+    told = known.told(chosen.asked)
+    there = [known.in_partitions(one, told) for one in chosen.asked]
+    deltas = [delta & here for delta, here in zip(chosen.delta, there, strict=True)]
+    by_delta = np.logical_or.reduce(deltas)
+    mask = by_delta if chosen.mask is None else chosen.mask & np.logical_or.reduce(there)
     excluded = known.tests.excluded_from_all(
-        [(known.boxes(one), delta) for one, delta in zip(chosen.asked, chosen.delta, strict=True)]
+        [(known.boxes(one, told), delta) for one, delta in zip(chosen.asked, deltas, strict=True)]
     )
     others = len(files) - int(mask.sum()) - sum(item.files for item in excluded)
     if others > 0:  # what is left to Delta it may leave out by bounds that we do not trust
