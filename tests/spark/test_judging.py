@@ -328,6 +328,7 @@ def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp
     assert {p for p, layout in zip(files.partitions, files.layout, strict=True) if layout} == {("1",), ("2",)}
 
 
+@pytest.mark.matrix
 def test_a_partition_that_came_after_the_plan_is_laid_out_by_it(spark: SparkSession, tmp_path: Path) -> None:
     """As README says of an append: the plan names no share of the new partition, and declined it for that."""
     path, state = make(spark, tmp_path / "t", parts=3), str(tmp_path / "state")

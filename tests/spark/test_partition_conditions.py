@@ -104,6 +104,7 @@ def test_what_is_not_understood_or_fails_or_is_too_much_is_said(
     assert told_on(snapshot, queries) == {}
 
 
+@pytest.mark.matrix
 def test_instants_are_asked_in_the_time_zone_of_the_query(spark: SparkSession, tmp_path: Path) -> None:
     where = str(tmp_path / "t")
     rows = spark.range(0, 8, 1, 1).select(
@@ -116,6 +117,7 @@ def test_instants_are_asked_in_the_time_zone_of_the_query(spark: SparkSession, t
     assert hours == [3, 2, 0]
 
 
+@pytest.mark.matrix
 def test_evaluate_and_learning_count_the_partitions_that_queries_read(spark: SparkSession, tmp_path: Path) -> None:
     where, log = str(tmp_path / "days"), tmp_path / "log.jsonl"
     rows = spark.range(0, 2400, 1, 1).select(
