@@ -222,7 +222,7 @@ def test_the_qd_tree_cuts_only_at_predicates_and_has_no_more_leaves_than_files()
 
 def test_the_qd_tree_has_as_many_files_as_its_smallest_leaf_allows() -> None:
     """Of fewer files more is read, which would flatter whoever is compared with it."""
-    columns, asked = sample(1), queries(2)
+    columns, asked = sample(5), queries(6)
     table, estimator = prepared(columns, asked)
     most = table.blocks(grow_by_predicates(table, estimator, np.ones(80), asked))[1]
     settings = GrowSettings(quantiles=0, prior=0.0, inner=0, literals=tuple(range_ends(asked, table.encodings)))
