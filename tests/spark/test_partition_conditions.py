@@ -46,7 +46,12 @@ CONDITIONS = [
     "hour(CAST(ds AS TIMESTAMP)) = 0",
     "s = 20240101",
     "s >= DATE'2024-12-01'",
+    "(ds, x) IN ((DATE'2024-01-01', 17), (DATE'2024-01-10', 18))",
 ]
+
+
+TOGETHER = "(ds, n) IN ((DATE'2024-01-10', 1), (DATE'2024-01-19', 2))"
+"""Delta finds the pairs, we each column's values."""
 
 
 def read_by_delta(spark: SparkSession, path: str, condition: str) -> int:
@@ -141,6 +146,20 @@ def test_evaluate_and_learning_count_the_partitions_that_queries_read(spark: Spa
     plan, _ = pipeline.learn_layout_for(analysis, pipeline.LearnSettings(trials=10))
     assert any(note.startswith("2 queries choose partitions by conditions") for note in plan.notes)
     assert plan.promise.before == pytest.approx((30 * first + 2) / 32, abs=0.2)
+
+
+def test_of_a_list_of_pairs_no_partition_is_left_out(spark: SparkSession, path: str) -> None:
+    snapshot = open_table(spark, path)
+    (boxes,) = boxes_on(snapshot, [asked(TOGETHER, snapshot)])
+    ours = int(snapshot.files().zone_map().matching(boxes).sum())
+    assert len(DAYS) > ours >= read_by_delta(spark, path, TOGETHER) == 2
+
+
+def test_explain_leaves_what_is_true_of_partitions_and_rows_together_to_all_partitions(
+    spark: SparkSession, path: str
+) -> None:
+    condition = "(ds = DATE'2024-01-01' AND x = 17) IS TRUE"
+    assert zorder_pipeline.explain(spark, path, condition).delta_files_read >= read_by_delta(spark, path, condition)
 
 
 @pytest.mark.parametrize("condition", ["month(ds) = 3", "year(ds) = 2024 AND x = 17", "s LIKE '%-01-%' AND x = 17"])

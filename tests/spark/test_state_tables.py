@@ -148,6 +148,18 @@ def test_notes_that_newer_ones_have_long_replaced_go_a_month_at_once(spark: Spar
     assert memories.forget() == 0
 
 
+@pytest.mark.matrix
+def test_a_table_that_an_older_version_made_append_only_is_changed_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    memories, day = Memories(spark, str(tmp_path)), (datetime.now(UTC).date() - timedelta(days=99)).isoformat()
+    memories.table.append([{"table_id": "t", "noted_at": f"{day}T01:00:00Z", "noted_date": day, "memory": "{}"}])
+    memories.note("t", {"night": 2})
+    spark.sql(f"ALTER TABLE delta.`{tmp_path}/drift` SET TBLPROPERTIES (delta.appendOnly = true)")
+    assert memories.forget() == 1
+    assert memories.newest("t") == {"night": 2}
+
+
 def spoil(folder: Path, day: str, column: str) -> None:
     """Make a column of a day unreadable, and leave the others as they are."""
     (file,) = (path for path in folder.rglob("*.parquet") if f"={day}" in str(path.parent))

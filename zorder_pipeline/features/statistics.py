@@ -35,7 +35,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .expressions import LOOKED_UP, ExpressionCandidate, compared_with
 from .predicates import PredicateCandidate
 
-__all__ = ["enriched", "features_of", "predicate_sql", "worth_keeping"]
+__all__ = ["MAX_FEATURES", "enriched", "features_of", "predicate_sql", "worth_keeping"]
 
 MAX_FEATURES = 48
 """Features that statistics are kept of at most: each is evaluated on every row that is rewritten."""

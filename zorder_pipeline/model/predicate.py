@@ -119,7 +119,8 @@ class Opaque:
         form: its kind (``like``, ``function``, ``column_comparison``, ...).
         columns: the columns it looks at.
         expression: the condition in Spark SQL, rebuilt from allow-listed deterministic functions; "" where it holds
-            anything else, so that it can be known to exist but never evaluated.
+            anything else, so that it can be known to exist but never evaluated. Of a condition on partition columns in
+            a plan of the session itself it is Spark's own text.
     """
 
     form: str

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.partition_conditions import (
@@ -33,7 +34,7 @@ from zorder_pipeline.state.session_conf import set_for_a_while
 __all__ = ["boxes_on", "partitions_untold", "told_on"]
 
 MOST_CONDITIONS, MOST_EVALUATED = 2_000, 5_000_000
-"""Conditions that are told at most, those that are asked most often, and evaluations of one on a partition."""
+"""Conditions that are told at most, those that are asked most often, and evaluations of one on a partition, in all."""
 NULL_WHERE_CAST_FAILS = {"spark.sql.ansi.enabled": "false"}
 """A text among a partition column's that is no date would end all that compare it as one; Delta reads no such partition
 in a session without ANSI mode, and in one with it the query has failed."""
@@ -75,33 +76,55 @@ def told_on(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Told:
     for (zone, found), _ in often.most_common(MOST_CONDITIONS):
         together[zone, found.columns].append(found)
     told: dict[tuple[Comparison | Opaque, str], Boxes] = {}
+    left = MOST_EVALUATED
     for (zone, columns), conditions in together.items():
-        said = dict(_told(snapshot, columns, zone, list(dict.fromkeys(each.sql for each in conditions))))
+        first = _first_files(snapshot, columns)
+        few = list(dict.fromkeys(each.sql for each in conditions))[: left // len(first)]
+        left -= len(few) * len(first)
+        said = dict(_told(snapshot, columns, zone, few, first))
         told |= {(each.condition, zone): said[each.sql] for each in conditions if each.sql in said}
     return told
 
 
-def _told(
-    snapshot: TableSnapshot, names: tuple[str, ...], zone: str, conditions: Sequence[str]
-) -> Iterator[tuple[str, Boxes]]:
-    """The conditions on some columns, in SQL and one time zone, that can be told, and what they say."""
-    files, place = snapshot.files(), f"__place_{uuid.uuid4().hex}"
-    at = [place for place, leaf in enumerate(snapshot.partition_leaves) if leaf.column.name in names]
-    columns = [snapshot.partition_leaves[place].column for place in at]
+def _first_files(snapshot: TableSnapshot, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """A file of each combination of some partition columns' values, by its place."""
+    at = _places(snapshot, names)
     first: dict[tuple[str | None, ...], int] = {}
-    for i, values in enumerate(files.partitions):
+    for i, values in enumerate(snapshot.files().partitions):
         first.setdefault(tuple(values[j] for j in at), i)
-    sample = np.fromiter(first.values(), np.int64, len(first))
+    return np.fromiter(first.values(), np.int64, len(first))
+
+
+def _places(snapshot: TableSnapshot, names: tuple[str, ...]) -> list[int]:
+    return [place for place, leaf in enumerate(snapshot.partition_leaves) if leaf.column.name in names]
+
+
+def _told(
+    snapshot: TableSnapshot,
+    names: tuple[str, ...],
+    zone: str,
+    conditions: Sequence[str],
+    sample: npt.NDArray[np.int64],
+) -> Iterator[tuple[str, Boxes]]:
+    """The conditions on some columns, in SQL and one time zone, that can be told, and what they say.
+
+    Args:
+        sample: see `_first_files`.
+    """
+    if not conditions:
+        return
+    files, place = snapshot.files(), f"__place_{uuid.uuid4().hex}"
+    at = _places(snapshot, names)
+    columns = [snapshot.partition_leaves[j].column for j in at]
     zones = [files.zones[column.name] for column in columns]
     nulls = [np.array([files.partitions[i][j] is None for i in sample]) for j in at]
     if not all((each.known[sample] | null).all() for each, null in zip(zones, nulls, strict=True)):
         return  # what no reader is sure of is read
     there = PartitionValues.of(columns, [(z.low[sample], null) for z, null in zip(zones, nulls, strict=True)])
-    few = conditions[: MOST_EVALUATED // len(sample)]
     try:
         with set_for_a_while(snapshot.spark, {ZONE: zone, **NULL_WHERE_CAST_FAILS}):
             rows = typed_partitions(snapshot, [files.partitions[i] for i in sample], place)
-            truths = partition_truths(rows, place, few)
+            truths = partition_truths(rows, place, conditions)
     except failures():  # the log's time zone is none
         return
     for text, mask in truths.items():

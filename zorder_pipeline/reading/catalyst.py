@@ -40,6 +40,8 @@ __all__ = ["Conditions"]
 
 MOST_CONDITIONS = 500
 """Conditions of a scan that are looked at: each takes some calls into the JVM."""
+MOST_TEXT = 10_000
+"""Characters of a condition on partitions that is kept in SQL: more are not worth the time that every scan takes."""
 MOST_LISTED = 10_000
 """Values of one IN that are looked at."""
 _EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
@@ -99,10 +101,15 @@ class Conditions:
 
     def _opaque(self, tree: Tree, kind: str) -> Opaque:
         """A condition of no known form, with the columns that it looks at."""
-        seen = {node.exprId().id() for node in items(tree.references().toSeq())}
-        names = tuple(sorted({self._own[number] for number in seen if number in self._own}))
-        alone = bool(names) and len(names) == len(seen) and self._parts.issuperset(names)
-        return Opaque(kind, names, unqualified(str(tree.sql())) if alone else "")
+        seen = self._looked_at(tree)
+        names = tuple(sorted(name for name in seen if name))
+        alone = bool(names) and "" not in seen and self._parts.issuperset(names) and bool(tree.deterministic())
+        text = str(tree.sql()) if alone else ""
+        return Opaque(kind, names, unqualified(text) if len(text) <= MOST_TEXT else "")
+
+    def _looked_at(self, tree: Tree) -> set[str]:
+        """Names of the table's columns in a condition, and "" for any other."""
+        return {self._own.get(node.exprId().id(), "") for node in items(tree.references().toSeq())}
 
     def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
         return Comparison(self.meanings.columns[feature], "=", (value,))
@@ -119,8 +126,9 @@ class Conditions:
         if kind == "EqualNullSafe":
             sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
             known = class_name(sides[1]) == "Literal" and sides[1].value() is not None
-            if known and sides[1].value() is True:  # IS TRUE, of which Delta makes nothing
-                return as_solved(self.all_of([sides[0]]))
+            if known and sides[1].value() is True:  # IS TRUE, of which Delta makes nothing but of partitions alone
+                names = set(self._looked_at(sides[0]))
+                return as_solved(self.all_of([sides[0]])) if not names & self._parts or names <= self._parts else None
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)

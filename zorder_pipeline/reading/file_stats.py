@@ -20,7 +20,7 @@ from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.state.conflicts import insist
-from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.delta_tables import is_delta_table, made_changeable
 from zorder_pipeline.state.erasing import WHOLE_FILES, delete_where, set_properties
 from zorder_pipeline.state.session_conf import apart
 from zorder_pipeline.state.state_table import newer_version
@@ -137,7 +137,7 @@ class FileStats:
                 self._wrote(table_id, pa.concat_tables([kept, added]))
             return len(added), len(gone)
 
-        return insist(self.path, change)
+        return insist(self.path, lambda: made_changeable(self.spark, self.path, change))
 
     def purge(self) -> int:
         """Delete what is known of expressions and predicates, which name constants of queries; returns how many rows.

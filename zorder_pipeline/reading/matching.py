@@ -18,6 +18,8 @@ __all__ = ["matching_rows"]
 
 BATCH = 50
 """Queries counted in one scan: a job for each would take longer."""
+INTERVALS = 1_000
+"""Of all columns, in the conditions of a scan, unless one of them alone has more: each is compared with every row."""
 SMALL = 4_000_000
 """Rows up to which a table is read whole for a batch whatever its queries skip."""
 APART = 0.05
@@ -48,7 +50,7 @@ def matching_rows(
     apart = set(alone)
     together = [boxes for boxes in distinct if boxes not in apart]
     batches = [alone[i : i + 1] for i in range(len(alone))]
-    batches += [together[i : i + BATCH] for i in range(0, len(together), BATCH)]
+    batches += _batches(together)
     told = 0
     for batch in batches:
         conditions = [boxes_sql(boxes, dict(paths), never_null=False) for boxes in batch]
@@ -62,3 +64,17 @@ def matching_rows(
             told = done
             progress(f"counted the matching rows of {done} of {len(distinct)} queries")
     return np.array([counts[boxes] for boxes in queries])
+
+
+def _batches(queries: Sequence[Boxes]) -> list[list[Boxes]]:
+    """Queries that are counted together."""
+    found: list[list[Boxes]] = []
+    weight = 0
+    for boxes in queries:
+        more = sum(len(item.intervals) for box in boxes for item in box)
+        if not found or len(found[-1]) == BATCH or weight + more > INTERVALS:
+            found.append([])
+            weight = 0
+        found[-1].append(boxes)
+        weight += more
+    return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.java import has_jvm
@@ -15,7 +16,9 @@ from zorder_pipeline.model.spark_sql import column_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["is_delta_table", "is_path", "sql_name"]
+__all__ = ["is_delta_table", "is_path", "made_changeable", "sql_name"]
+
+Made = TypeVar("Made")
 
 _PART = r"`(?:[^`]|``)+`|[^`.]+"
 _QUOTED = re.compile(rf"\s*(?:{_PART})(?:\s*\.\s*(?:{_PART}))*\s*")
@@ -35,6 +38,20 @@ def is_delta_table(spark: SparkSession, folder: str) -> bool:
         if "DELTA_MISSING_DELTA_TABLE" not in str(error):
             raise
         return False
+
+
+def made_changeable(spark: SparkSession, path: str, change: Callable[[], Made]) -> Made:
+    """A change of a table of the state; one that takes none, as an older version made it, is let do so first.
+
+    That made such tables as the session had it for its own new ones: append-only, perhaps.
+    """
+    try:
+        return change()
+    except Exception as error:
+        if "DELTA_CANNOT_MODIFY_APPEND_ONLY" not in str(error):
+            raise
+    spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES ('delta.appendOnly' = 'false')").collect()
+    return change()
 
 
 def is_path(table: str) -> bool:

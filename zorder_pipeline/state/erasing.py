@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .conflicts import insist
-from .delta_tables import sql_name
+from .delta_tables import made_changeable, sql_name
 from .session_conf import OWN_COMMITS, set_for_a_while
 
 if TYPE_CHECKING:
@@ -87,4 +87,4 @@ def _rows(spark: SparkSession, path: str) -> DataFrame:
 
 def _commit(spark: SparkSession, path: str, change: Callable[[], object]) -> None:
     with set_for_a_while(spark, OWN_COMMITS):
-        insist(path, change)
+        insist(path, lambda: made_changeable(spark, path, change))

@@ -11,7 +11,7 @@ from zorder_pipeline.model.spark_sql import cast_name, value_sql
 from zorder_pipeline.model.values import ValueType
 
 from .conflicts import insist
-from .delta_tables import is_delta_table, sql_name
+from .delta_tables import is_delta_table, made_changeable, sql_name
 from .session_conf import OWN_COMMITS, apart, set_for_a_while
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class StateTable:
         def change() -> None:
             self._upgrade()
             with set_for_a_while(self.spark, OWN_COMMITS):
-                self.spark.sql(statement).collect()
+                made_changeable(self.spark, self.path, lambda: self.spark.sql(statement).collect())
 
         insist(self.path, change)  # another row of the same file may be changed, or the table upgraded by another
 
@@ -116,7 +116,11 @@ class StateTable:
         condition += "".join(f" AND NOT ({self._meant(key)})" for key in kept)
         statement = f"DELETE FROM {sql_name(self.path)} WHERE {condition}"
         with set_for_a_while(self.spark, OWN_COMMITS):
-            return insist(self.path, lambda: int(self.spark.sql(statement).collect()[0][0]))
+            done = insist(
+                self.path,
+                lambda: made_changeable(self.spark, self.path, lambda: self.spark.sql(statement).collect()[0][0]),
+            )
+            return int(done)
 
     def _meant(self, key: Mapping[str, Any]) -> str:
         """The rows whose columns equal ``key``, as an SQL condition."""

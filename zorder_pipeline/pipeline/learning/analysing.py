@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.errors import NothingToLearnError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.features.statistics import MAX_FEATURES
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.study_place import refuse_place
 from zorder_pipeline.model.file_stats import Feature, Kind, widened
@@ -127,8 +129,9 @@ def _told(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[tupl
         parts = ([queries[i] for i in block.queries] for block in (blocks.train, blocks.known))
         train, known = (statistics_features(snapshot, part) for part in parts)
     features: dict[tuple[Kind, str], Feature] = {}
-    for feature in (*every, *known, *train):
-        features.setdefault((feature.kind, feature.name), feature)
+    for feature in (one for rank in zip_longest(train, known, every) for one in rank if one is not None):
+        if len(features) < MAX_FEATURES:  # the heaviest of each
+            features.setdefault((feature.kind, feature.name), feature)
     by_train, by_known = ({(f.kind, f.name): f.weight for f in some} for some in (train, known))
     return tuple(features.values()), by_train, by_known
 

@@ -14,7 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.model.partition_conditions import untold
+from zorder_pipeline.model.partition_conditions import partition_conditions
 from zorder_pipeline.model.places import is_same_place, known_as, without_password
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
@@ -282,7 +282,9 @@ def _partition_advice(analysis: TableAnalysis) -> Iterator[str]:
     mean = sum(sizes.values()) / len(sizes)
     names = ", ".join(columns)
     chosen = any(item.column in columns for boxes in analysis.boxes for box in boxes for item in box)
-    if not chosen and not untold(analysis.queries, snapshot.schema, analysis.told):
+    # one that is true of all partitions, or of none, has left no range of theirs
+    asked = (partition_conditions(query.predicate, snapshot.schema, query.zone) for query in analysis.queries)
+    if not chosen and not any(True for found in asked for _ in found):
         yield f"partitioned by {names}, by which no query filters: the partitions only make the files smaller"
     if len(sizes) > 16 and mean < SMALL_PARTITION:
         yield (

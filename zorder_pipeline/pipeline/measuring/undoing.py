@@ -75,8 +75,13 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
 
     for entry in undecided:
         later = [row for row in commits if int(row["version"]) > since[entry.version]]
+        if not any(int(row["version"]) > entry.version for row in later):
+            continue
         mine = partial(left, entry.layout_id, standing(entry, entries))
-        if _followed(entry, entries, since[entry.version], mine):
+        # nothing else ends one that was followed: a RESTORE has all commits looked at again
+        if any(not is_ours(row) and bytes_removed(row) for row in later) and _followed(
+            entry, entries, since[entry.version], mine
+        ):
             continue
         if (moment := ended_at(entry, later, mine)) is not None:
             ledger.ended(entry, moment)

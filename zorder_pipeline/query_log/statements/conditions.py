@@ -213,10 +213,13 @@ def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
     if len(rows) != len(node.expressions) or any(len(row) != len(node.this.expressions) for row in rows):
         return None
     parts: list[Predicate] = []
-    for i, item in enumerate(node.this.expressions):
+    names = [context.column(item) for item in node.this.expressions]
+    partitioning = [name is not None and context.partitions(name) for name in names]
+    for i, name in enumerate(names):
         values = [fold(row[i], context.clock) for row in rows]
         present = tuple(dict.fromkeys(value for value in values if value is not None))
-        name = context.column(item)
+        if partitioning[i] and not all(partitioning):
+            continue  # Delta chooses partitions by conditions on these columns alone
         if name is not None and None not in values and (told := context.compared(name, "in", present, derived=True)):
             parts.append(as_solved(told))  # by what a row of a list says of one column Spark's scans do not skip
     return And(tuple(parts)) if parts else None

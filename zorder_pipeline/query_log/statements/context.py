@@ -37,6 +37,11 @@ class Context:
         node = node.unnest()
         return self.resolve(node) if isinstance(node, exp.Column) else None
 
+    def partitions(self, name: str) -> bool:
+        """Whether the column is known to be one that partitions the table."""
+        column = self.type_of(name)
+        return column is not None and column.partition
+
     def family(self, name: str) -> str:
         """Family of the column's type, "" where it is not known."""
         column = self.type_of(name)

@@ -9,6 +9,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 REFLECT = "reflect(''java.lang.System'',''setProperty'',''a'',''1'') = ''x''"
@@ -150,3 +152,16 @@ def test_such_a_name_is_in_quotes_only_where_it_needs_them(condition: str, kept:
 )
 def test_cases_of_values_and_joined_texts_are_kept_unless_they_tell_the_time(condition: str, kept: str) -> None:
     assert [text for text in _kept(condition) if text] == ([kept] if kept else [])
+
+
+def test_a_list_of_pairs_chooses_partitions_where_each_of_them_partitions_the_table() -> None:
+    """Delta evaluates conditions on partition columns alone: one that looks at another column, too, chooses none."""
+    columns = [Column(name, "int", partition=name != "x") for name in ("y", "m", "x")]
+
+    def asked(condition: str) -> set[str]:
+        found = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": TableSchema(tuple(columns))})
+        assert not isinstance(found, Unusable)
+        return {item.column for box in to_boxes(found[0].predicate, TableSchema(tuple(columns))) for item in box}
+
+    assert asked("(y, m) IN ((2024, 1), (2024, 2))") == {"y", "m"}
+    assert asked("(y, x) IN ((2024, 1), (2024, 2))") == set()
