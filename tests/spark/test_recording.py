@@ -88,7 +88,8 @@ def test_what_is_lost_hides_neither_the_work_s_failure_nor_what_was_noted(
         warnings.simplefilter(action)
         with pytest.raises(ValueError, match="the user's own"):
             work()
-    assert [str(one.message)[:31] for one in told] == ["1 execution was not recorded: 1"] * (action == "always")
+    ours = [str(one.message)[:31] for one in told if one.category is UserWarning]  # py4j's sockets warn, too
+    assert ours == ["1 execution was not recorded: 1"] * (action == "always")
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
