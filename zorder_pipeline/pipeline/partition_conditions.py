@@ -76,9 +76,9 @@ def told_on(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Told:
     for (zone, found), _ in often.most_common(MOST_CONDITIONS):
         together[zone, found.columns].append(found)
     told: dict[tuple[Comparison | Opaque, str], Boxes] = {}
-    left = MOST_EVALUATED
+    left, files = MOST_EVALUATED, {columns: _first_files(snapshot, columns) for columns in {c for _, c in together}}
     for (zone, columns), conditions in together.items():
-        first = _first_files(snapshot, columns)
+        first = files[columns]
         few = list(dict.fromkeys(each.sql for each in conditions))[: left // len(first)]
         left -= len(few) * len(first)
         said = dict(_told(snapshot, columns, zone, few, first))

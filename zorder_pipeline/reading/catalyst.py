@@ -127,8 +127,9 @@ class Conditions:
             sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
             known = class_name(sides[1]) == "Literal" and sides[1].value() is not None
             if known and sides[1].value() is True:  # IS TRUE, of which Delta makes nothing but of partitions alone
-                names = set(self._looked_at(sides[0]))
-                return as_solved(self.all_of([sides[0]])) if not names & self._parts or names <= self._parts else None
+                names = self._looked_at(sides[0])
+                alone = names <= self._parts or names.isdisjoint(self._parts)
+                return as_solved(self.all_of([sides[0]])) if alone else None
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)

@@ -125,9 +125,8 @@ class FileStats:
             new = [key not in seen or (values and not seen[key]) for key, values in asked]
             added = added.filter(pa.array(new, pa.bool_()))
             replaced = {key for (key, _), more in zip(asked, new, strict=True) if more and key in seen}
-            older = known.rows.filter(
-                pc.less_equal(known.rows["version"], version)
-            )  # later ones tell of files of theirs
+            # those of later versions tell of files of theirs
+            older = known.rows.filter(pc.less_equal(known.rows["version"], version))
             gone = [path for path in older["path"].unique().to_pylist() if path not in vectors]
             kept = known.rows.filter(pc.invert(pc.is_in(known.rows["path"], pa.array(gone, pa.string()))))
             if replaced:

@@ -13,10 +13,13 @@ from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.predicate import VARIABLE
 from zorder_pipeline.model.spark_sql import column_sql
 
+from .conflicts import insist
+from .session_conf import OWN_COMMITS, set_for_a_while
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["is_delta_table", "is_path", "made_changeable", "sql_name"]
+__all__ = ["changed", "is_delta_table", "is_path", "made_changeable", "sql_name"]
 
 Made = TypeVar("Made")
 
@@ -38,6 +41,18 @@ def is_delta_table(spark: SparkSession, folder: str) -> bool:
         if "DELTA_MISSING_DELTA_TABLE" not in str(error):
             raise
         return False
+
+
+def changed(spark: SparkSession, path: str, change: Callable[[], Made]) -> Made:
+    """What a change of a table of the state gives, tried again where another writer was faster.
+
+    It is made by none of the session's own transactions, also of a table that takes none yet (`made_changeable`).
+
+    Raises:
+        LostRaceError: another writer was faster each time; nothing has changed.
+    """
+    with set_for_a_while(spark, OWN_COMMITS):
+        return insist(path, lambda: made_changeable(spark, path, change))
 
 
 def made_changeable(spark: SparkSession, path: str, change: Callable[[], Made]) -> Made:

@@ -5,14 +5,12 @@ Delta keeps its log past VACUUM: what a DELETE asked for, and the least and grea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from .conflicts import insist
-from .delta_tables import made_changeable, sql_name
-from .session_conf import OWN_COMMITS, set_for_a_while
+from .delta_tables import changed, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,9 +35,9 @@ def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]
     found = DeltaTable.forPath(spark, path).detail().select("properties", "tableFeatures").collect()[0]
     if not properties.items() <= found["properties"].items():
         told = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-        _commit(spark, path, lambda: spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES ({told})").collect())
+        changed(spark, path, lambda: spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES ({told})").collect())
     if "deletionVectors" in (found["tableFeatures"] or ()):
-        _commit(spark, path, lambda: spark.sql(f"REORG TABLE {sql_name(path)} APPLY (PURGE)").collect())
+        changed(spark, path, lambda: spark.sql(f"REORG TABLE {sql_name(path)} APPLY (PURGE)").collect())
 
 
 def delete_where(spark: SparkSession, path: str, condition: Column) -> int:
@@ -51,7 +49,7 @@ def delete_where(spark: SparkSession, path: str, condition: Column) -> int:
     from delta.tables import DeltaTable
 
     if rows := _rows(spark, path).where(condition).count():
-        _commit(spark, path, lambda: DeltaTable.forPath(spark, path).delete(condition))
+        changed(spark, path, lambda: DeltaTable.forPath(spark, path).delete(condition))
     return rows
 
 
@@ -77,14 +75,9 @@ def delete_equal(spark: SparkSession, path: str, columns: Sequence[str], values:
             table = DeltaTable.forPath(spark, path).alias("stored")
             table.merge(meant.alias("meant"), same).whenMatchedDelete().execute()
 
-        _commit(spark, path, change)
+        changed(spark, path, change)
     return rows
 
 
 def _rows(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
-
-
-def _commit(spark: SparkSession, path: str, change: Callable[[], object]) -> None:
-    with set_for_a_while(spark, OWN_COMMITS):
-        insist(path, lambda: made_changeable(spark, path, change))

@@ -11,8 +11,8 @@ from zorder_pipeline.model.spark_sql import cast_name, value_sql
 from zorder_pipeline.model.values import ValueType
 
 from .conflicts import insist
-from .delta_tables import is_delta_table, made_changeable, sql_name
-from .session_conf import OWN_COMMITS, apart, set_for_a_while
+from .delta_tables import changed, is_delta_table, sql_name
+from .session_conf import apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,22 +105,18 @@ class StateTable:
 
         def change() -> None:
             self._upgrade()
-            with set_for_a_while(self.spark, OWN_COMMITS):
-                made_changeable(self.spark, self.path, lambda: self.spark.sql(statement).collect())
+            self.spark.sql(statement).collect()
 
-        insist(self.path, change)  # another row of the same file may be changed, or the table upgraded by another
+        changed(
+            self.spark, self.path, change
+        )  # another row of the same file may be changed, or the table upgraded by another
 
     def delete(self, before: date, kept: Sequence[Mapping[str, Any]]) -> int:
         """Delete the rows of partitions before a day, but for those whose columns equal one of ``kept``; how many."""
         condition = f"{self.partition} < {self._sql(self.partition, before)}"
         condition += "".join(f" AND NOT ({self._meant(key)})" for key in kept)
         statement = f"DELETE FROM {sql_name(self.path)} WHERE {condition}"
-        with set_for_a_while(self.spark, OWN_COMMITS):
-            done = insist(
-                self.path,
-                lambda: made_changeable(self.spark, self.path, lambda: self.spark.sql(statement).collect()[0][0]),
-            )
-            return int(done)
+        return changed(self.spark, self.path, lambda: int(self.spark.sql(statement).collect()[0][0]))
 
     def _meant(self, key: Mapping[str, Any]) -> str:
         """The rows whose columns equal ``key``, as an SQL condition."""
