@@ -14,8 +14,8 @@ from datetime import date
 from typing import Any, TypeAlias
 
 __all__ = ["FALSE", "FLIPPED", "REPEATED_GROUP", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or"]
-__all__ += ["Predicate", "as_solved", "begins_as", "comparison_sql", "comparisons", "conjuncts", "lies_in"]
-__all__ += ["predicate_from_json", "predicate_to_json"]
+__all__ += ["Predicate", "as_solved", "begins_as", "comparison_sql", "comparisons", "conjuncts", "day_literal"]
+__all__ += ["lies_in", "predicate_from_json", "predicate_to_json"]
 
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -159,19 +159,25 @@ class Or:
 Predicate: TypeAlias = And | Or | Comparison | Opaque
 
 
-def lies_in(column: str, op: str, start: date, end: date, *, derived: bool, solved: bool) -> Predicate:
-    """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v, the others in their order.
+def day_literal(day: date) -> Literal:
+    """A day as a constant."""
+    return Literal("date", day.isoformat())
+
+
+def lies_in(column: str, op: str, start: Literal, end: Literal, *, derived: bool, solved: bool) -> Predicate:
+    """``f(column) op v`` where f maps exactly the values from ``start`` up to ``end`` to v, the others in their order.
 
     Args:
         op: one of `FLIPPED`.
         derived, solved: see `Comparison`.
 
-    >>> lies_in("d", "<=", date(2024, 1, 1), date(2025, 1, 1), derived=True, solved=True).to_sql()
+    >>> year = day_literal(date(2024, 1, 1)), day_literal(date(2025, 1, 1))
+    >>> lies_in("d", "<=", *year, derived=True, solved=True).to_sql()
     "d < DATE '2025-01-01'"
     """
 
-    def beside(op: str, day: date) -> Comparison:
-        return Comparison(column, op, (Literal("date", day.isoformat()),), derived, solved)
+    def beside(op: str, value: Literal) -> Comparison:
+        return Comparison(column, op, (value,), derived, solved)
 
     match op:
         case "=" | "<=>":

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import class_name, items
@@ -31,7 +33,7 @@ from zorder_pipeline.model.predicate import (
 from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
-from .solving import solved
+from .solving import Part, part, solved, together
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -72,14 +74,17 @@ class Conditions:
         self._attributes = meanings.attributes(output)
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
         self._seen = 0
+        self._dated: list[Part] = []
         self._columns = {name for name, _ in names.values()}
         self._parts = frozenset(parts)
 
     def all_of(self, conditions: Iterable[Tree]) -> Predicate:
         """What holds for every row that satisfies all conditions."""
-        parts = [part for tree in conditions for part in all_of(tree)]
-        meant = [self._meaning(part) for part in parts]
+        meant = [self._meaning(one) for tree in conditions for one in all_of(tree)]
+        before, self._dated = self._dated, []
         read = [self._read(item) for item in meant]
+        read += together(self._dated, self.zone)
+        self._dated = before
         read += [self._true(feature) for feature in self.meanings.within(meant)]
         return And(tuple(read))
 
@@ -152,11 +157,15 @@ class Conditions:
 
     def _is(self, tree: Tree, truth: Literal) -> Predicate | None:
         name = self._column(tree)
+        if name is None and class_name(tree) == "Coalesce":
+            return self._filled(tree, "=", [truth == TRUE])
         return Comparison(name[0], "=", (truth,)) if name and name[1] == "boolean" else None
 
     def _other_than(self, tree: Tree) -> Predicate | None:
         """The contrary of an equality of a column."""
+        before, self._dated = self._dated, []  # which hold where this does
         found = self._compared(tree, class_name(tree))
+        self._dated = before
         if not isinstance(found, Comparison) or found.column not in self._columns or found.solved:
             return None
         if found.op == "in":
@@ -191,13 +200,29 @@ class Conditions:
             return None
         if (name := self._column(subject)) is not None:
             return Comparison(name[0], op, literals) if name[1] == own else None
-        told = solved(subject, op, values, self._column, self.zone)
+        told = self._filled(subject, op, values) or solved(subject, op, values, self._column, self.zone)
+        if (dated := part(subject, op, values, self._column, self.zone)) is not None:
+            self._dated.append(dated)
         feature = self.meanings.of(self._meaning(subject), "expression")
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
         if feature is None or (feature.type != own and not wide):
             return told
         compared = Comparison(self.meanings.columns[feature], rounded(op, feature.type), literals)
         return compared if told is None else And((told, compared))
+
+    def _filled(self, subject: Tree, op: str, values: Sequence[Any]) -> Predicate | None:
+        """``coalesce(a, 0) > 5``: of the column itself, and of its nulls unless the constant cannot satisfy that."""
+        if class_name(subject) != "Coalesce":
+            return None
+        first, *others = items(subject.children())
+        name, own = self._column(first), str(subject.dataType().catalogString())
+        literals = [_literal(value, own) for value in values]
+        if name is None or name[1] != own or None in literals or class_name(others[0]) != "Literal":
+            return None
+        found = Comparison(name[0], op, tuple(item for item in literals if item is not None), solved=True)
+        if _never(_literal(others[0].value(), own), op, literals):
+            return found
+        return Or((found, Comparison(name[0], "is_null", solved=True)))
 
     def _column(self, tree: Tree) -> tuple[str, str] | None:
         """Name and type of the table's column, or of the field of one, that an expression is."""
@@ -208,6 +233,19 @@ class Conditions:
             tree = tree.child()
         own = self._own.get(tree.exprId().id()) if class_name(tree) == "AttributeReference" else None
         return None if own is None else self.names.get((own, *path))
+
+
+def _never(filling: Literal | None, op: str, literals: Sequence[Literal | None]) -> bool:
+    """Whether a constant is told to satisfy no comparison with others of its type."""
+    if filling is None or op not in ("=", "in", "<", "<=", ">", ">="):
+        return False
+    if filling.kind != "number":
+        return op in ("=", "in") and filling not in literals
+    own, others = Fraction(filling.text), [Fraction(item.text) for item in literals if item is not None]
+    holds = {"=": operator.eq, "in": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt}.get(
+        op, operator.ge
+    )
+    return not any(holds(own, other) for other in others)
 
 
 def _literal(value: Any, of_type: str) -> Literal | None:

@@ -39,6 +39,11 @@ class JavaZone:
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
 
+    @cached_property
+    def formats_anew(self) -> bool:
+        """Whether the session writes times as Spark 3 and later do, and not by the formatter before them."""
+        return str(self.spark.conf.get("spark.sql.legacy.timeParserPolicy")).upper() != "LEGACY"
+
     def agrees(self, day: dt.date) -> bool:
         """Whether Python knows the same offsets around the beginning of a day, so that it begins at one instant.
 

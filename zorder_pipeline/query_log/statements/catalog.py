@@ -21,7 +21,7 @@ from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
 __all__ = ["OTHER_FORMATS", "SESSION_CATALOG", "Catalog", "generation_of"]
 
-MEANING = 5
+MEANING = 6
 """Changes when a statement means something else than it was taken for: then all logs are read again once."""
 OTHER_FORMATS = {"parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "iceberg", "hudi"}
 """Of files that statements and plans name by where they lie."""

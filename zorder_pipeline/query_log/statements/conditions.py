@@ -7,14 +7,15 @@ import re
 from sqlglot import exp
 
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate, as_solved
-from zorder_pipeline.model.schema import Column
 
 from .clock import SPARKS
 from .constants import constant, fold
 from .context import Context
 from .expressions import means_another, rebuilt
+from .filled import OPPOSITE, filled, is_filled
 from .relative import NOW, called
-from .solve import Find, column_behind_cast, solved
+from .solve import column_behind_cast, solved
+from .together import told_together
 
 __all__ = ["TRUE", "condition"]
 
@@ -50,6 +51,8 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
         case exp.And() | exp.Or():
             parts = [condition(part, context, negated) for part in node.flatten()]
             if isinstance(node, exp.And) != negated:
+                if not negated:
+                    parts += told_together(list(node.flatten()), context)
                 kept = [inner for part in parts for inner in (part.children if isinstance(part, And) else (part,))]
                 return kept[0] if len(kept) == 1 else And(tuple(kept))
             either = [inner for part in parts for inner in (part.children if isinstance(part, Or) else (part,))]
@@ -94,6 +97,13 @@ def _plainly(node: exp.Expr) -> exp.Expr:
 
 def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
     """NOT of an atom; a null compares as unknown on both sides, so it stays excluded."""
+    if isinstance(node, exp.Coalesce):
+        return filled(node, "=", Literal("boolean", "false"), context) or _opaque(node, context, negated=True)
+    if is_filled(node):
+        turned = OPPOSITE.get(type(node))
+        if turned is None:
+            return _opaque(node, context, negated=True)
+        return condition(turned(this=node.this.copy(), expression=node.expression.copy()), context)
     if isinstance(found, Comparison):
         if found.op == "<=>":
             if found.literals[0].kind == "null":
@@ -150,6 +160,8 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
     match node:
         case exp.Column() if (name := context.column(node)) is not None:  # a bare boolean column
             return Comparison(name, "=", (Literal("boolean", "true"),))
+        case exp.Coalesce():  # a condition by itself
+            return filled(node, "=", Literal("boolean", "true"), context)
         case exp.Between() if column is not None and not node.args.get("symmetric"):
             low, high = fold(node.args["low"], context.clock), fold(node.args["high"], context.clock)
             return context.compared(column, "between", (low, high)) if low is not None and high is not None else None
@@ -265,12 +277,14 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     left = left.unnest()
     name = context.column(left)
     if name is None:
-        name = column_behind_cast(left, literal, _finder(context))
+        name = column_behind_cast(left, literal, context.typed)
     if name is not None:
         return context.compared(name, op, (literal,))
     if literal.kind == "null":
         return None
-    return solved(left, op, literal, _finder(context), context.clock.dialect)
+    if (told := filled(left, op, literal, context)) is not None:
+        return told
+    return solved(left, op, literal, context.typed, context.clock)
 
 
 def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
@@ -282,11 +296,3 @@ def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predi
     parts = [_comparison(a, op, b, context) for a, b in zip(left.expressions, right.expressions, strict=True)]
     known = tuple(part for part in parts if part is not None)
     return And(known) if len(known) == len(parts) else None
-
-
-def _finder(context: Context) -> Find:
-    def find(node: exp.Expr) -> tuple[str, Column | None] | None:
-        name = context.column(node)
-        return None if name is None else (name, context.type_of(name))
-
-    return find

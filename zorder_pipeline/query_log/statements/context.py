@@ -37,6 +37,11 @@ class Context:
         node = node.unnest()
         return self.resolve(node) if isinstance(node, exp.Column) else None
 
+    def typed(self, node: exp.Expr) -> tuple[str, Column | None] | None:
+        """The same with the column's entry in the schema, where that is known."""
+        name = self.column(node)
+        return None if name is None else (name, self.type_of(name))
+
     def partitions(self, name: str) -> bool:
         """Whether the column is known to be one that partitions the table."""
         column = self.type_of(name)

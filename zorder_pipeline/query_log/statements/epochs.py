@@ -7,6 +7,7 @@ import datetime as dt
 from sqlglot import exp
 
 from zorder_pipeline.model.moments import instant
+from zorder_pipeline.model.written_days import WRITTEN
 
 from .clock import SPARKS, Clock
 from .dialects import dialect_of
@@ -23,7 +24,6 @@ COUNTED: dict[type[exp.Expr], int] = {
     exp.StrToUnix: 1_000_000,
 }
 """Functions that count since 1970, and the microseconds of what they count in."""
-WRITTEN = "%Y-%m-%d %H:%M:%S"
 WHOLE = ("bigint", "int", "smallint", "tinyint")
 ZONELESS = (exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 

@@ -19,6 +19,7 @@ from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
 
 from .bounded import one_in
 from .dialects import dialect_of
+from .formats import FORMAT, python_form
 
 __all__ = ["MAX_EXPRESSION", "depth_of", "means_another", "rebuilt", "too_deep", "with_names"]
 
@@ -36,6 +37,7 @@ _FUNCTIONS = """Abs Ceil Floor Round Sign Sqrt Pow Ln Greatest Least Coalesce Nu
     StartsWith EndsWith Contains StrPosition RegexpExtract RegexpReplace SplitPart MD5 SHA SHA2
     Year Quarter Month Week WeekOfYear Day DayOfWeek DayOfMonth DayOfYear Hour Minute Second Extract
     DateTrunc TimestampTrunc DateAdd DateSub DateDiff AddMonths MonthsBetween LastDay TsOrDsAdd TsOrDsToDate Date
+    TimeToStr TimeStrToTime
     ArrayContains ArraySize JSONExtract JSONExtractScalar JSONPath JSONPathRoot JSONPathKey JSONPathSubscript"""
 ALLOWED = frozenset(
     found
@@ -218,6 +220,8 @@ def _allowed(node: exp.Expr) -> bool:
             return False
         if item.args.get("zone") or item.args.get("full_match"):  # which Spark has no word for, and would lose
             return False
+        if isinstance(item, exp.TimeToStr) and not _of_digits(item.args.get("format")):
+            return False
         if isinstance(item, _PATTERNS) and _may_explode(item.args.get("expression")):
             return False
         # of a text that is put together Spark would make a time, too, if it turned out to be "now"
@@ -235,6 +239,11 @@ def _is_branch(item: exp.Expr) -> bool:
 def _may_explode(pattern: exp.Expr | None) -> bool:
     """Whether a pattern may take Java for ever, or is not written down."""
     return not isinstance(pattern, exp.Literal) or REPEATED_GROUP.search(pattern.name) is not None
+
+
+def _of_digits(form: exp.Expr | None) -> bool:
+    """Whether a time is written in digits, which no language and no setting makes others of."""
+    return isinstance(form, exp.Literal) and form.is_string and FORMAT.fullmatch(python_form(form)) is not None
 
 
 def _of_no_column(item: exp.Expr) -> bool:

@@ -13,6 +13,7 @@ from .catalog import Catalog
 from .clock import Clock
 from .conditions import TRUE, condition
 from .context import Context
+from .together import told_together
 
 __all__ = ["Recipe", "Scan"]
 
@@ -55,6 +56,7 @@ class Recipe:
         clock = Clock(timestamp, zone, self.catalog.dialect)
         context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name))
         parts = [self._condition(part, context) for part in self.conditions]
+        parts += told_together(self.conditions, context)
         written = {leaf.column.lower() for part in parts for leaf in _written(part)}
         leaves = [leaf for item in self.implied for leaf in conjuncts(condition(item, context))]
         parts += [

@@ -6,34 +6,28 @@ Delta's own file selection does not see through ``year(ts) = 2024``, only scans 
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import partial
 
 from sqlglot import exp
 
-from zorder_pipeline.model.moments import SPANS, moved, truncated
-from zorder_pipeline.model.predicate import FLIPPED, Comparison, Literal, Or, Predicate, begins_as, lies_in
+from zorder_pipeline.model.predicate import FLIPPED, Comparison, Literal, Or, Predicate, begins_as
 from zorder_pipeline.model.schema import Column
 
 from .clock import SPARKS, Clock
 from .constants import fold
-from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
-from .relative import unit_of
+from .counted import counted_moment
+from .days import by_days
+from .literals import DOUBLES, MOMENT_TYPES
+from .types import Find, is_own_type
 
-__all__ = ["Find", "column_behind_cast", "solved"]
+__all__ = ["column_behind_cast", "solved"]
 
-Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
-"""Name and, where known, schema entry of the table's column that a node is."""
-DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 MOST_DIGITS, DOUBLE_DIGITS = 38, 15
 _FROM_ZERO = (*SPARKS, "snowflake", "bigquery")
 """Dialects in which texts begin at 0 as they do at 1; in DuckDB one character fewer is taken then, in Trino none."""
-INSTANTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 
 def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | None:
@@ -43,7 +37,7 @@ def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | No
         return None
     name, column = found[0], found[1]
     family, to = column.value_type.family, node.to.this
-    if _is_own_type(column, node.to):
+    if is_own_type(column, node.to):
         return name
     if family == "integer" and to in exp.DataType.INTEGER_TYPES:
         return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
@@ -52,18 +46,6 @@ def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | No
     if literal.kind == "number" and _keeps_numbers(column, node.to) and len(literal.text) <= DOUBLE_DIGITS:
         return name
     return None
-
-
-def _is_own_type(column: Column, to: exp.DataType) -> bool:
-    """Whether a cast to a type changes nothing, as the column has it."""
-    match column.value_type.family:
-        case "string":
-            return to.this in (exp.DType.TEXT, exp.DType.VARCHAR) and not to.expressions
-        case "timestamp":
-            return to.this in INSTANTS and not to.expressions
-        case "timestamp_ntz":
-            return to.this == exp.DType.TIMESTAMPNTZ and not to.expressions
-    return to == exp.DataType.build(column.type, dialect="spark")
 
 
 def _keeps_numbers(column: Column, to: exp.DataType) -> bool:
@@ -81,67 +63,21 @@ def _width(kind: exp.DType) -> int:
     return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
 
 
-def solved(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str = "spark") -> Predicate | None:
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) -> Predicate | None:
     """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
-    for solver in (_year, _trunc, _day_of, partial(_prefix, dialect=dialect)):
-        if (result := solver(left.unnest(), op, literal, find)) is not None:
-            return result
-    return _linear(left.unnest(), op, literal, find)
+    left = left.unnest()
+    for solver in (by_days, counted_moment, _prefix):
+        if (told := solver(left, op, literal, find, clock)) is not None:
+            return told
+    return _linear(left, op, literal, find)
 
 
-def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    if isinstance(left, exp.Extract) and str(left.this).upper() == "YEAR":
-        inner = left.expression
-    elif isinstance(left, exp.Year):
-        inner = left.this
-    else:
-        return None
-    found = _temporal_column(inner, find)
-    if found is None or not literal.text.isdecimal() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
-        return None
-    year = int(literal.text)
-    return lies_in(found[0], op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1), derived=True, solved=True)
-
-
-def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    left = _without_date_cast(left)  # which begins a day, as every unit that is solved
-    if not isinstance(left, exp.TimestampTrunc | exp.DateTrunc) or literal.kind not in (
-        "string",
-        "date",
-        "timestamp_ntz",
-    ):
-        return None
-    found, start = _temporal_column(left.this, find), _day(literal)
-    unit = unit_of(left)
-    if found is None or start is None or not _temporal(found[1]) or left.args.get("zone"):
-        return None
-    if unit == "WEEK" and op not in ("=", ">=", "<="):
-        return None  # some dialects' weeks begin on Sunday: only these ranges cover both
-    if SPANS.get(unit, SPANS["DAY"]) < SPANS["DAY"] or truncated(start, unit) != start:
-        return None  # shorter than a day, unknown, or no such unit begins there
-    try:
-        end = moved(start, 1, unit, "UTC")
-    except (OverflowError, ValueError):  # the last unit that dates can tell
-        return None
-    return lies_in(found[0], op, start, end, derived=True, solved=True) if end is not None else None
-
-
-def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    if (inner := _without_date_cast(left)) is left:
-        return None
-    found, day = _temporal_column(inner, find), _day(literal)
-    if found is None or day is None or day >= dt.date(9999, 12, 31) or not _temporal(found[1]):
-        return None
-    after = day + dt.timedelta(days=1)
-    return lies_in(found[0], op, day, after, derived=True, solved=False)  # Spark does so itself
-
-
-def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str) -> Predicate | None:
+def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) -> Predicate | None:
     if not isinstance(left, exp.Left | exp.Substring) or op != "=" or literal.kind != "string" or not literal.text:
         return None
     found = find(left.this)
     start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
-    first = ("0", "1") if dialect in _FROM_ZERO else ("1",)
+    first = ("0", "1") if clock.dialect in _FROM_ZERO else ("1",)
     whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in first)
     size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdecimal() else None
     if found is None or not whole or size is None or (found[1] is not None and found[1].value_type.family != "string"):
@@ -232,35 +168,3 @@ def _bounded(name: str, op: str, target: Fraction, whole: bool) -> Predicate | N
     if op in (">", ">="):
         return Comparison(name, ">", (Literal("number", str(math.floor(target))),), derived=True, solved=True)
     return Comparison(name, "<", (Literal("number", str(math.ceil(target))),), derived=True, solved=True)
-
-
-def _day(literal: Literal) -> dt.date | None:
-    match = re.fullmatch(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00(?::00(?:\.0+)?)?)?", literal.text.strip())
-    try:
-        return dt.date.fromisoformat(match.group(1)) if match else None
-    except ValueError:
-        return None
-
-
-def _temporal_column(node: exp.Expr, find: Find) -> tuple[str, Column | None] | None:
-    """The column under casts to dates, and to the type that it has."""
-    node = _without_date_cast(node)
-    if isinstance(node, exp.Cast) and (found := find(node.this)) is not None and found[1] is not None:
-        return found if _is_own_type(found[1], node.to) else None
-    return find(node)
-
-
-def _temporal(column: Column | None) -> bool:
-    """Whether dates bound the column: a string column of dates, say, is cast row by row, in any format Spark reads."""
-    return column is None or column.value_type.family in ("date", "timestamp", "timestamp_ntz")
-
-
-def _without_date_cast(node: exp.Expr) -> exp.Expr:
-    node = node.unnest()
-    to_date = isinstance(node, DATE_CASTS) and not node.args.get("format") and not node.args.get("zone")
-    if isinstance(node, exp.Cast):  # Spark's CAST is parsed as TRY_CAST
-        to_date = node.to.this in DATE_TYPES
-    elif isinstance(node, exp.TimeStrToTime):
-        to_date = True
-    inner = node.this
-    return _without_date_cast(inner) if to_date and isinstance(inner, exp.Expr) else node
