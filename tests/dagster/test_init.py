@@ -9,12 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from dagster._core.instance import ref
 from deltalake import DeltaTable
 
 from tests.json_page import json_printed
+from zorder_pipeline.assets import cut_off
+from zorder_pipeline.cli import start
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
 
 pytestmark = pytest.mark.dagster
 
@@ -71,6 +75,62 @@ def test_what_is_wrong_is_said_in_one_sentence(mine: Path) -> None:
     run(mine / "home", "--parquet", mine / "flights", *log)
     with pytest.raises(ZorderError, match="is there already; add the table to it"):
         run(mine / "home", "--table", mine / "home" / "flights", *log)
+
+
+@pytest.mark.parametrize(
+    ("home", "words", "sentence"),
+    [
+        (".", (), "flights is or holds .*flights, of which it is to be made, .*--name"),
+        (".", ("--parquet", "flights/0.parquet", "--name", "flights"), "flights is or holds .*0.parquet, of which it"),
+        ("flights", (), "flights/flights lies in .*flights, of which it .*name another HOME"),
+        ("link", (), "link/flights lies in .*flights, of which it .*name another HOME"),
+        (".", ("--name", "others"), "others is there already, and no empty folder; name another HOME, .* --name"),
+    ],
+    ids=["itself", "holds", "within", "link", "others"],
+)
+def test_a_folder_with_files_of_others_becomes_no_table(
+    mine: Path, home: str, words: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table lay among the files that it was made of: readers saw each row twice, and VACUUM deleted these files."""
+    (mine / "others").mkdir()
+    (mine / "others" / "notes.txt").touch()
+    (mine / "link").symlink_to("flights/inner")
+    monkeypatch.chdir(mine)
+    before = sorted(mine.rglob("*"))
+    with pytest.raises(ZorderError, match=sentence):
+        run(home, *(() if "--parquet" in words else ("--parquet", "flights")), *words, "--log", "log.sql")
+    assert sorted(mine.rglob("*")) == before
+
+
+def test_a_table_that_was_not_made_leaves_nothing_and_is_made_anew(mine: Path) -> None:
+    whole = (mine / "flights" / "1.parquet").read_bytes()
+    (mine / "flights" / "1.parquet").write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+    words = (mine / "home", "--parquet", mine / "flights", "--log", mine / "log.sql")
+    with pytest.raises(ZorderError, match="cannot be made a Delta table"):
+        run(*words)
+    assert not list((mine / "home").iterdir())
+    (mine / "flights" / "1.parquet").write_bytes(whole)
+    assert run(*words)["rows"] == 6
+    (mine / "home" / "tables.yaml").unlink()
+    with pytest.raises(ZorderError, match=r"holds a Delta table already; .* use it with --table"):
+        run(*words)
+
+
+def test_no_table_lies_in_a_folder_of_dagsters_or_of_ours(mine: Path) -> None:
+    """Its files lay among Dagster's records, which a VACUUM of the table deletes."""
+    home = str(mine / "home")
+    defaults = [found for found in ref.InstanceRef.config_defaults(home).values() if found is not None]
+    kept = [found.config_dict["base_dir"] for found in defaults if "base_dir" in found.config_dict]
+    kept += [ref._defs_state_directory(home), str(mine / "home" / cut_off.FOLDER), str(mine / "home" / "state")]
+    folders = {Path(place).relative_to(home).parts[0] for place in kept if place != home}
+    assert folders == {*start.OURS, *start.DAGSTERS} - {"logs"}, "these are Dagster's telemetry's, where that is on"
+    for name in (*start.OURS, *start.DAGSTERS, "History"):
+        with pytest.raises(ZorderError, match=rf"^{name} is (our|Dagster's) name of something .* with --name"):
+            run(home, "--parquet", mine / "flights", "--name", name, "--log", mine / "log.sql")
+    assert not (mine / "home").exists()
+    other = mine / "lake" / "history"
+    table_from_parquet([mine / "flights"], other)
+    assert run(home, "--table", other, "--log", mine / "log.sql")["table"] == str(other)
 
 
 def table_of(mine: Path, *words: str | Path) -> tuple[DeltaTable, list[object]]:

@@ -32,6 +32,9 @@ tables:
   - name: {name}
     location: {location}
 """
+OURS = ("state", "zorder_at_work")
+DAGSTERS = ("defs_state", "history", "logs", "schedules", "storage")
+"""Folders of a home that are no table's: what we keep there, and what Dagster keeps in its DAGSTER_HOME."""
 CONNECTOR = """\
 spark:
   conf:   # credentials: docs/cluster.md; where Spark reaches {scheme}:// without it (EMR, Dataproc, ...), remove this
@@ -95,9 +98,9 @@ def init(
 ) -> Payload:
     """Make a Dagster home with tables.yaml for your own table and log; Parquet is copied into a new Delta table."""
     from zorder_pipeline.config import load_config
-    from zorder_pipeline.config.fields import TABLE_NAME
+    from zorder_pipeline.config.fields import TABLE_NAME, TAKEN
     from zorder_pipeline.demo import example_home
-    from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
+    from zorder_pipeline.pipeline.rewriting.importing import refuse_target, table_from_parquet
 
     if bool(sources) == bool(table):
         raise ZorderError("give either --parquet, to make a Delta table of, or --table, one that there is already")
@@ -110,8 +113,12 @@ def init(
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
     if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
-    if called.lower() in ("state", "query_log"):
-        raise ZorderError(f"{called} is the name of something of ours beside the table; give another one with --name")
+    if called.lower() in (TAKEN, *((*OURS, *DAGSTERS) if sources else ())):
+        whose = "Dagster's" if called.lower() in DAGSTERS else "our"
+        raise ZorderError(
+            f"{called} is {whose} name of something beside the table; give another one with --name, and add {called} "
+            f"to the table's aliases in tables.yaml if statements call it so"
+        )
     place = table if table and is_uri(table) else _absolute(table) if table else str(folder / called)
     local = local_path(place)  # elsewhere it takes Spark to look
     if table and local is not None and not Path(local, "_delta_log").is_dir():
@@ -124,6 +131,8 @@ def init(
             f"HOME {folder} lies in the folder of the table {place}, whose VACUUM deletes it; name another"
         )
     with _writing(folder):
+        if sources:
+            refuse_target(sources, place)
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -11,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import NULL
+from zorder_pipeline.model.places import lies_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Imported", "table_from_parquet"]
+__all__ = ["Imported", "refuse_target", "table_from_parquet"]
 
 BATCH = 8_192
 """Rows that are handed on together."""
@@ -47,20 +50,19 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
 
     Args:
         sources: files, or folders of files.
-        target: the table's folder; it must not hold a table yet.
+        target: the table's folder, see `refuse_target`. It is not left behind where no table is made.
         partition_by: columns to partition by; by default those in the paths. An empty text in them becomes null, as
             where Spark writes it.
 
     Raises:
-        TableError: there is nothing to read, it belongs to a table that keeps a list of its files, the files do not go
-            together, Delta has no such type, a partition would be one of Hive's null, or there is a table already.
+        TableError: the folder is refused, there is nothing to read, it belongs to a table that keeps a list of its
+            files, the files do not go together, Delta has no such type, or a partition would be one of Hive's null.
     """
     import pyarrow as pa
     from deltalake import DeltaTable, write_deltalake
     from deltalake.exceptions import DeltaError
 
-    if (Path(target) / "_delta_log").exists():
-        raise TableError(f"{target} holds a Delta table already; name another folder, or use it with --table")
+    refuse_target(sources, target)
     try:
         data, from_paths = _rows_of(sources)
         names = data.schema.names
@@ -72,18 +74,60 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
                 f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} all that there is, and Delta wants a column "
                 f"that a table is not partitioned by; name fewer with --partition-by"
             )
-        write_deltalake(
-            str(target),
-            data.scanner(columns=_partitioned(data, partition_by), batch_size=BATCH).to_reader(),
-            mode="error",
-            partition_by=list(parted) or None,
-            configuration={INDEXED: str(STATISTICS)} if _leaves(data.schema) > USUAL else None,
-        )
+        with _made(Path(target)):
+            write_deltalake(
+                str(target),
+                data.scanner(columns=_partitioned(data, partition_by), batch_size=BATCH).to_reader(),
+                mode="error",
+                partition_by=list(parted) or None,
+                configuration={INDEXED: str(STATISTICS)} if _leaves(data.schema) > USUAL else None,
+            )
         rows = int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
         return Imported(rows, parted)
     except (DeltaError, pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or ["unknown"])[0]
         raise TableError(f"{', '.join(map(str, sources))} cannot be made a Delta table: {reason}") from error
+
+
+def refuse_target(sources: Sequence[str | Path], target: str | Path) -> None:
+    """Refuse a folder for a new table where files of others would become part of it, or its files a part of theirs.
+
+    Raises:
+        TableError: the folder holds something already, or it is, holds or lies in one of the sources.
+    """
+    folder = Path(target)
+    if (folder / "_delta_log").exists():
+        raise TableError(f"{target} holds a Delta table already; name another folder, or use it with --table")
+    for source in sources:
+        if lies_in(str(source), str(target)):
+            raise TableError(
+                f"the new table's folder {target} is or holds {source}, of which it is to be made, and VACUUM would "
+                f"delete that; name another HOME, or give the table another name with --name"
+            )
+        if lies_in(str(target), str(source)):
+            raise TableError(
+                f"the new table's folder {target} lies in {source}, of which it is to be made, and whoever reads that "
+                f"would read each row twice; name another HOME"
+            )
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise TableError(
+            f"{target} is there already, and no empty folder; name another HOME, give the table another name with "
+            f"--name, or remove what an earlier try has left there"
+        )
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """A new table's folder, which goes again if the block fails, unless it was there before."""
+    if folder.exists():
+        yield
+        return
+    folder.mkdir(parents=True)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _partitioned(data: Any, partition_by: Sequence[str]) -> dict[str, Any]:
