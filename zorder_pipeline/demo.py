@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import VerificationError, ZorderError
 from zorder_pipeline.model.progress import Progress
+from zorder_pipeline.model.whole_file import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,10 @@ SEED = 0
 TABLE = "lineitem"
 KEYS = 3
 STAMP = "demo.json"
+"""What the demo knows of its folder. It stands there before anything else does: what lies beside it is the demo's."""
 PLAN = "plan.json"
+MADE = ("as_stored", "zorder", TABLE, "state", PLAN, "train.jsonl", "unseen.jsonl", "dagster_home")
+"""What the demo writes, and deletes or writes over, beside its stamp."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
         queries: statements to learn from, and as many unseen ones to measure by.
 
     Raises:
-        ZorderError: nothing can be written to ``workdir``, or the Dagster job failed.
+        ZorderError: nothing can be written to ``workdir``, or what lies there is not the demo's, or the Dagster job
+            failed.
         VerificationError: a query's result differs from the untouched copy's.
     """
     from zorder_pipeline import pipeline
@@ -89,6 +94,7 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
     started = time.monotonic()
     root = Path(workdir).absolute()
     make_folder(root, "--workdir")
+    _refuse_others(root)
     progress(f"the demo at scale {scale:g}: at 0.1 it takes about two minutes on two cores that do nothing else")
     spark = session({"spark.driver.memory": "2g"}, "zorder demo")
     facts = _prepare(spark, root, scale, queries, progress)
@@ -101,7 +107,7 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
     if done.relayout is not None:
         facts["costs"]["learn"] = done.plan.seconds
         facts["costs"]["ours"] = done.relayout.result.seconds
-    (root / STAMP).write_text(json.dumps(facts), encoding="utf-8")
+    _stamp(root, facts)
     unseen = str(root / "unseen.jsonl")
     measured: dict[str, Evaluation] = {}
     for name, path in _tables(root).items():
@@ -151,15 +157,14 @@ def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progre
     from zorder_pipeline.benchmarks.workloads import two_logs, write_log
 
     wanted = {"scale": scale, "queries": queries, "seed": SEED, "files": FILES, "format": 3}
-    stamp = root / STAMP
-    found: dict[str, Any] = json.loads(stamp.read_text(encoding="utf-8")) if stamp.is_file() else {}
-    if {key: found.get(key) for key in wanted} == wanted:
+    found = _stamped(root)
+    if "rows" in found and {key: found.get(key) for key in wanted} == wanted:
         progress(f"keeping table, logs and copies of an earlier run in {root}")
         return found
+    _stamp(root, wanted)  # a run that ends from here on is begun anew
     for folder in ("as_stored", "zorder", TABLE, "state"):
         shutil.rmtree(root / folder, ignore_errors=True)
-    for file in (stamp, root / PLAN):
-        file.unlink(missing_ok=True)
+    (root / PLAN).unlink(missing_ok=True)
     tables = _tables(root)
     progress(f"writing TPC-H lineitem at scale {scale:g} with tpchgen-cli as {FILES} files")
     lineitem_table(spark, tables["stored"], scale, FILES)
@@ -172,8 +177,44 @@ def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progre
     seconds = zorder(spark, str(tables["stored"]), str(tables["zorder"]), columns, FILES)
     rows = spark.read.format("delta").load(str(tables["ours"])).count()
     facts = {**wanted, "rows": rows, "columns": columns, "costs": {"zorder": seconds}}
-    stamp.write_text(json.dumps(facts), encoding="utf-8")
+    _stamp(root, facts)
     return facts
+
+
+def _stamp(root: Path, facts: dict[str, Any]) -> None:
+    write_whole(root / STAMP, json.dumps(facts))
+
+
+def _stamped(root: Path) -> dict[str, Any]:
+    """What a demo has noted of its folder; empty where none has begun there.
+
+    Raises:
+        ZorderError: a file of that name is another's.
+    """
+    stamp = root / STAMP
+    if not os.path.lexists(stamp):
+        return {}
+    try:
+        found = json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # a folder, or no JSON
+        found = None
+    if not isinstance(found, dict) or not {"scale", "queries", "format"} <= found.keys():
+        raise ZorderError(f"--workdir: {stamp} was not written by zorder demo; name a folder of its own")
+    return found
+
+
+def _refuse_others(root: Path) -> None:
+    """Refuse a folder where the demo would delete, or write over, what it has not made.
+
+    Raises:
+        ZorderError: there is such a thing; a home of ``zorder init`` is one, stamp or not, as both have one state.
+    """
+    names = ("tables.yaml", *(() if _stamped(root) else MADE))
+    if found := [name for name in names if os.path.lexists(root / name)]:
+        raise ZorderError(
+            f"--workdir: {root} holds {', '.join(found)} of something else, which zorder demo would delete, write over "
+            f"or share; name a folder of its own, or remove what the demo of an earlier version has left half-made"
+        )
 
 
 def _home(root: Path, file_rows: int) -> Path:

@@ -146,6 +146,7 @@ def test_a_demo_that_declines_shows_its_own_plan(tmp_path: Path, monkeypatch: py
 
     figures = SimpleNamespace(to_json=dict)
     facts: dict[str, Any] = {"rows": 256, "columns": ["a"], "costs": {"zorder": 1.0}}
+    facts |= {"scale": 0.001, "queries": 20, "format": 3}
     ran = SimpleNamespace(plan=PLAN, relayout=None, preview=SimpleNamespace(to_json=dict))
     monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: None)
     monkeypatch.setattr(data, "make_folder", lambda *_: None)
