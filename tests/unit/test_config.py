@@ -122,6 +122,27 @@ def test_a_study_may_lie_in_a_database(folder: Path, monkeypatch: pytest.MonkeyP
     assert not {"workers", "study"} & search.model_dump().keys(), "what decides nothing makes no asset stale"
 
 
+@pytest.mark.parametrize(
+    ("study", "kept"),
+    [
+        ("sqlite:///studies.db", "sqlite:///{folder}/studies.db"),
+        ("sqlite+pysqlite:///../s/t.db?timeout=30&x=/y", "sqlite+pysqlite:///{folder.parent}/s/t.db?timeout=30&x=/y"),
+        ("sqlite:///~/studies.db", "sqlite:////home/me/studies.db"),
+        ("sqlite:////data/studies.db", "sqlite:////data/studies.db"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("sqlite:///file:studies.db?uri=true", "sqlite:///file:studies.db?uri=true"),
+        ("sqlite://", "sqlite://"),
+    ],
+)
+def test_a_study_in_a_file_starts_at_the_folder_of_the_configuration(
+    study: str, kept: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database did at that of the process, so that each place of a call had a study of its own."""
+    monkeypatch.setenv("HOME", "/home/me")
+    search = read(folder, f"tables:\n  - {{name: a, location: data, search: {{study: '{study}'}}}}\n").tables[0].search
+    assert search.study == kept.format(folder=folder)
+
+
 def test_paths_may_be_left_for_later(folder: Path) -> None:
     text = "query_logs: [{path: later.sql}]\ntables:\n  - {name: a, location: later}\n"
     assert read(folder, text, check_paths=False).tables[0].location == str(folder / "later")

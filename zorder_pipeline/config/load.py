@@ -19,6 +19,8 @@ from .sentences import Problem, Source, Where, dotted, kind_of, sentence
 __all__ = ["config_file", "load_config"]
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!/|:memory:|file:)([^?]+)(.*)", re.DOTALL)
+"""A database in a file with a relative path, and its options; else it starts where the process runs."""
 
 
 def config_file(environment: Mapping[str, str] | None = None, *, example: bool = True) -> Path:
@@ -125,6 +127,9 @@ def _expand(holder: dict[str, Any], name: str) -> str | None:
 
 
 def _absolute(path: str, folder: Path) -> str:
+    if database := SQLITE.fullmatch(path):
+        scheme, file, options = database.groups()
+        return f"{scheme}{_absolute(os.path.expanduser(file), folder)}{options}"
     if not path.strip() or is_uri(path):
         return path
     return os.path.normpath(folder / path)

@@ -90,7 +90,8 @@ class SearchConfig(Model):
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
     study: Annotated[Given | None, Field(exclude=True)] = None
-    """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only."""
+    """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only.
+    `sqlite:///studies.db` is relative to the folder of tables.yaml, too."""
 
     @model_validator(mode="after")
     def _study(self) -> SearchConfig:  # not on the field: its sentence would show a password
