@@ -41,9 +41,10 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         },
         description=(
             "**In which order should the rows lie?** An Optuna search over the order of the sort key's bits, started "
-            "from what a person would pick and from last night's layout, against a tree that cuts each region by the "
-            "column that helps its own queries most. It learns on the older half of the queries, chooses on the next "
-            "quarter, and promises by all that was asked in the newest quarter."
+            "from what a person would pick and from the orders that earlier nights have found (a tree leaves none), "
+            "against a tree that cuts each region by the column that helps its own queries most. It learns on the "
+            "older half of the queries, chooses on the next quarter, and promises by all that was asked in the newest "
+            "quarter."
         ),
     )
     def _bit_allocation(

@@ -57,9 +57,10 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         output_required=False,
         metadata={"dagster/table_name": table.catalog or table.name},
         description=(
-            "**The table in its new order.** The files that the gate approved are rewritten in one Delta transaction "
-            "that changes no row, and the queries' files are counted before and after. When the gate declined, this "
-            "asset is skipped, the run stays green, and the reason is noted here as an observation."
+            "**The table in its new order.** The files that the gate approved are rewritten in a Delta transaction "
+            "that changes no row (of a large partitioned table, in one for each bin of partitions), and the queries' "
+            "files are counted before and after. When the gate declined, this asset is skipped, the run stays green, "
+            "and the reason is noted here as an observation."
         ),
     )
     def _clustered_table(

@@ -107,7 +107,9 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     show_default=True,
     help="Share of the scans through zorder_pipeline.scan; above 0 a layout by predicates is sought, too.",
 )
-@click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
+@click.option(
+    "--warm", type=click.Path(), help="An earlier plan.json, whose order of bits the search starts from, too."
+)
 @size_options
 @committer_option
 @out_option

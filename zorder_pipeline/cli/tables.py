@@ -68,7 +68,7 @@ def rewrite_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def apply(
     table: str, plan_path: str, horizon_days: float, queries_per_day: float | None, price: float, **options: Any
 ) -> Payload:
-    """Rewrite the files that the plan wants elsewhere, in one Delta transaction, if the gate finds that it pays."""
+    """Rewrite the files that the plan wants elsewhere, if that pays, in a Delta transaction per bin of partitions."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.candidate import COMPACTION
     from zorder_pipeline.model.plan import read_plan

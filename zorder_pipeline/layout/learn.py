@@ -106,7 +106,7 @@ def learn_layout(
     the winner's clock and promise after it, whatever the time; a budget that cuts nothing short changes nothing.
 
     Args:
-        warm: layouts to start from besides the baselines, such as last night's.
+        warm: orders of bits to start from besides the baselines, such as last night's.
         say: told what is done beyond the trials of the search.
         safeguards: False leaves out baselines that take as long as a search.
         searching: False only tells what the table's present order reads, and keeps it.

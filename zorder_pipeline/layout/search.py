@@ -113,7 +113,7 @@ def search(
 
     Args:
         weights: weight of each query, shape (queries,), positive.
-        warm: layouts to begin with: the baselines, last night's layout.
+        warm: orders of bits to begin with: the baselines, last night's.
 
     The trial budget goes to the warm starts, a greedy order (bit by bit, at most about a quarter), the sampler if one
     is asked for, and annealed moves from the best; these end early on a plateau.

@@ -57,7 +57,7 @@ def learn(
         state: folder of the state, whose stored queries count, too; those that the logs hold as well count once.
         aliases: further names that the log may call the table by.
         days: only stored queries of so many days before the newest.
-        warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it,
+        warm: an earlier plan, whose order of bits is among those that the search starts from. If the table lies by it,
             it is a candidate, too, and the gate wants a change to have been missed long enough.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
