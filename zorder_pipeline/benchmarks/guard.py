@@ -1,7 +1,8 @@
 """When learning should decline: few queries, templates that change, queries without any pattern; and logs that repeat.
 
-What ends on disk (the learned layout if the gate's proof holds, else the table as it is) is measured on queries that
-come after the log; it should never read more than the table as stored.
+Tables and layouts are arrays, as in workload ``layout``. The learned layout is taken where the lower end of what it
+promises to save of the rows is above zero, else the table as stored. What else the gate asks for, such as that it
+pays, is not weighed. Of what is taken, queries that come after the log should never read more than of the stored table.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ KINDS: tuple[tuple[str, Callable[[Case, pa.Table, int], Case]], ...] = (
 
 WORKLOAD = Workload(
     "guard",
-    "what is left on disk when a log proves little, beside the table as stored",
+    "what later queries read when a log proves little, beside the table as stored",
     run,
     peers={"default": ("stored",)},
 )
