@@ -69,6 +69,28 @@ def test_other_files_are_refused_alike_and_no_folder_is_made(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_column_without_a_name_gets_no_filters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("layout", "--table", "/t", "--bits", "a:3", "--out", str(tmp_path / "p.json"))
+    told = refused(capsys, monkeypatch, *words, "--bloom-filters", "a,,b")
+    assert told.startswith(
+        "zorder: --bloom-filters 'a,,b' names a column without a name; give names, e.g. order_id,email"
+    )
+    assert [learning._filtered(None, option, value) for option, value in _FILTERS] == [
+        None,
+        (),
+        (),
+        ("a", "b c", "d,e"),
+    ]
+
+
+_FILTERS = [
+    (click.Option(["--bloom-filters"], default=default), value)
+    for default, value in (("auto", "auto"), ("auto", "none"), ("none", "none"), ("none", "a, `b c`,`d,e`"))
+]
+
+
 def test_a_file_that_holds_no_study_is_refused_and_left_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def learn_settings(table: TableConfig, redact_key: str | None = None) -> LearnSe
         max_features=search.max_features,
         queries_per_day=table.gate.queries_per_day,
         row_group_bytes=layout.row_group_bytes,
+        bloom_filters=layout.bloom_filters,
         enriched_share=table.gate.enriched_reader_share,
         redact_key=redact_key,
     )

@@ -35,6 +35,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("protocol", "protocol"),
     ("seconds", "seconds"),
     ("tuning", "tuning"),
+    ("filters", "filters"),
     ("pages", "pages"),
     ("replay", "replay"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -36,6 +37,29 @@ if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
 
 __all__ = ["layout", "learn"]
+
+
+def bloom_option(default: str) -> Callable[..., Any]:
+    """The columns of which new files get Bloom filters."""
+    say = "Columns, with commas between, that new files get Parquet's Bloom filters of; or none"
+    chosen = "" if default == "none" else ", or auto: those of look-ups that no order leads to"
+    return click.option(
+        "--bloom-filters", default=default, show_default=True, callback=_filtered, help=f"{say}{chosen}."
+    )
+
+
+def _filtered(_context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...] | None:
+    """The columns that are named.
+
+    Raises:
+        ZorderError: one has no name.
+    """
+    if value in ("none", option.default):
+        return () if value == "none" else None
+    names = [name.strip() for name in _COMMA.split(value)]
+    if not all(names):
+        raise ZorderError(f"--bloom-filters {value!r} names a column without a name; give names, e.g. order_id,email")
+    return tuple(name[1:-1] if len(name) > 2 and name[0] == name[-1] == "`" else name for name in names)
 
 
 def _storage(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -107,6 +131,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     show_default=True,
     help="Share of the scans through zorder_pipeline.scan; above 0 a layout by predicates is sought, too.",
 )
+@bloom_option("auto")
 @click.option(
     "--warm", type=click.Path(), help="An earlier plan.json, whose order of bits the search starts from, too."
 )
@@ -181,6 +206,7 @@ def learn(
 @click.option(
     "--curve", type=click.Choice(["interleave", "gray", "hilbert", "sequence"]), default="interleave", show_default=True
 )
+@bloom_option("none")
 @size_options
 @committer_option
 @out_option

@@ -117,6 +117,9 @@ class LayoutConfig(Model):
     or without the gate, learned, pinned or approved before."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
+    bloom_filters: Annotated[tuple[Given, ...], Field(strict=False)] | None = None
+    """Columns that new files get Parquet's Bloom filters of, which Spark and others ask without being told; null takes
+    those by which queries look up single values that no order of the rows leads to, [] none."""
     verify: Verify = "counts"
     """Check before a commit: row counts, or a hash of every row's content."""
     committer: CommitterName = "auto"

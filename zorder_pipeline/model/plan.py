@@ -52,6 +52,8 @@ class Plan:
         trials: evaluated layouts.
         seconds: time the search took.
         log_watermark: time of the newest query used, microseconds since 1970 UTC, or None.
+        bloom_filters: columns of which each row group of the new files gets Parquet's Bloom filter; one that the table
+            does not have any more has none.
         learned_at: when it was learned, microseconds since 1970 UTC; None of plans by hand, and of earlier versions.
         code_version: version of zorder_pipeline.
         notes: sentences worth showing to a person.
@@ -84,6 +86,7 @@ class Plan:
     unsought: str = ""
     partitions: tuple[str, ...] = ()
     learned_at: int | None = None
+    bloom_filters: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:
@@ -201,6 +204,7 @@ class Plan:
             fields["notes"] = tuple(fields["notes"])
             fields["statistics"] = tuple(Feature.from_json(item) for item in fields.get("statistics", ()))
             fields["partitions"] = tuple(fields.get("partitions", ()))
+            fields["bloom_filters"] = tuple(fields.get("bloom_filters", ()))
             fields["candidates"] = tuple(map(Candidate.from_json, fields.get("candidates", ())))
             plan = checked(Plan(**fields))
             targets = [plan.target_file_rows, *(candidate.target_file_rows for candidate in plan.candidates)]

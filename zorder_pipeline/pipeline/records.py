@@ -56,6 +56,8 @@ class LearnSettings:
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.
+        bloom_filters: columns that new files get Parquet's Bloom filters of; None for those by which queries look up
+            values that no order leads to (`zorder_pipeline.pipeline.learning.looked_up`).
         enriched_share: share of the scans that go through ``reading/``, 0 to 1. Above 0 a layout by predicates and
             expressions is sought, too, which only those scans skip by.
         redact_key: with it names of expressions and predicates tell no literal, see
@@ -79,6 +81,7 @@ class LearnSettings:
     max_features: int = 16
     queries_per_day: float | None = None
     row_group_bytes: int | None = None
+    bloom_filters: tuple[str, ...] | None = None
     enriched_share: float = 0.0
     redact_key: str | None = None
 

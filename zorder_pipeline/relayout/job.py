@@ -20,10 +20,12 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BIN_BYTES", "Arranged", "Job", "RelayoutResult", "Safety", "by_partition"]
+__all__ = ["BIN_BYTES", "ROW_GROUP", "Arranged", "Job", "RelayoutResult", "Safety", "by_partition"]
 
 BIN_BYTES = 100 << 30
 """Bytes of input that are committed at a time, as far as whole partitions allow."""
+ROW_GROUP = 128 << 20
+"""Bytes of a row group where nobody sets its size."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Safety:
     Attributes:
         verify: ``counts`` compares rows read and written; ``hash`` also a hash of their content, read back.
         row_group_bytes: size of row groups; None leaves it to the session and the table.
+        bloom_filters: columns of which each row group gets a Bloom filter.
         bin_bytes: see `zorder_pipeline.relayout.select.bins_of`.
         hold: asked before each bin; a sentence stops the run there, and what was committed stays.
         progress: is told what is being done.
@@ -142,6 +145,7 @@ class Safety:
 
     verify: str = "counts"
     row_group_bytes: int | None = None
+    bloom_filters: Sequence[str] = ()
     bin_bytes: int = BIN_BYTES
     hold: Callable[[], str | None] | None = None
     progress: Progress = field(default=silent)

@@ -24,6 +24,7 @@ from zorder_pipeline.model.values import Value, order_key
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
+from .looked_up import with_named_filters
 from .sizes import target_rows
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def layout_by_hand(
             ``sequence`` (one column after the other).
 
     Raises:
-        PlanError: more bits are asked for than a column or a key can have.
+        PlanError: more bits are asked for than a column or a key can have, or Bloom filters of one that has none.
         TableError: a column is unknown, a struct, a partition column, of a type without an order, or named twice.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
@@ -90,7 +91,7 @@ def layout_by_hand(
         features, rows, learned_as = known.features, known.rows, known.learned_as
     ties, clock = tuple(column.name for column in columns), (timed or [column.name for column in columns])[0]
     spec = KeySpec(tuple(features), order, kind, ties, rows=rows, clock=clock, learned_as=learned_as)
-    return Plan(
+    plan = Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
@@ -101,6 +102,7 @@ def layout_by_hand(
         notes=_without_statistics(columns),
         code_version=__version__,
     )
+    return with_named_filters(snapshot.schema, plan, settings.bloom_filters or ())
 
 
 def refuse_impossible_bits(bits: Mapping[str, int], encoding: str = "rank", curve: str = "interleave") -> None:

@@ -21,6 +21,7 @@ from .candidates import Unseen, candidates_at_first, candidates_of
 from .drafting import STAYS, drafted
 from .drifting import missed, nothing_lost, with_regret
 from .keeping import layout_of
+from .looked_up import with_bloom_filters
 from .memory import Memory
 from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
@@ -142,11 +143,13 @@ def learn_remembering(
     if for_readers and not night.stays and not situation.unsought:
         night = _for_readers(situation, found, night, say)
         if not night.stays:  # a layout of its own kind, weighed alone
-            return night.plan, night.learned, _remembered(situation, night.memory)
+            plan = with_bloom_filters(analysis, night.plan, settings)
+            return plan, night.learned, _remembered(situation, night.memory)
     night = _with_useful_statistics(situation, found, night)
     if for_readers:
         night = _with_losses(situation, night)
-    return _with_candidates(situation, night), night.learned, _remembered(situation, night.memory)
+    plan = with_bloom_filters(analysis, _with_candidates(situation, night), settings)
+    return plan, night.learned, _remembered(situation, night.memory)
 
 
 def _remembered(situation: Situation, memory: Memory) -> Memory:

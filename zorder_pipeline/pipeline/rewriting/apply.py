@@ -158,7 +158,9 @@ def carry_out(
         books = Booking(state, snapshot, plan, would, judged, settings.verify, settings.progress)
 
     hold = partial(_why_not_on, spark, judged, settings)
-    safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)
+    safety = Safety(
+        settings.verify, settings.row_group_bytes, plan.bloom_filters, hold=hold, progress=settings.progress
+    )
     if books is not None:
         safety = replace(safety, begun=books.begin, kept=books.keep)
     try:
