@@ -128,8 +128,7 @@ def _helped(analysis: TableAnalysis, plan: Plan, settings: LearnSettings, name: 
     left = _left_by_bounds(codes, file)
     rows = sample.total_rows * len(present) / sample.rows
     distinct = whole_distinct(*(np.array([float(n)]) for n in (codes.max() + 1, len(codes), rows)))[0]
-    files = analysis.snapshot.files()
-    size = float(files.bytes.sum()) * sample.total_rows / max(1, int(files.rows.sum()))
+    size = float(analysis.snapshot.files().bytes.sum())
     groups = max(sample.total_rows / plan.target_file_rows, size / (settings.row_group_bytes or ROW_GROUP))
     return left > SERVED and rows / distinct <= (1 - SKIPPED) * groups * left
 
