@@ -218,6 +218,7 @@ def test_what_a_first_layout_was_learned_from_is_not_lost_by_it(
     )
     for name in ("Unseen", "_with_promise", "_with_candidates"):
         monkeypatch.setattr(learn, name, lambda *given, **_: given[-1])
+    monkeypatch.setattr(learn, "with_bloom_filters", lambda _analysis, plan, _settings: plan)
     monkeypatch.setattr(learn, "_for_readers", lambda _situation, _found, night, _say: night)
     monkeypatch.setattr(learn, "sought", lambda *_, **__: SimpleNamespace(learned=SimpleNamespace(before=None)))
     monkeypatch.setattr(learn, "drafted", lambda *_: PLAN)
