@@ -191,7 +191,7 @@ def _bounds(group: Any, place: int | None) -> Bounds:
         return None, None, nulls
     try:
         return statistics.min, statistics.max, nulls
-    except UnicodeDecodeError:  # a text that Python does not have
+    except (ValueError, OverflowError):  # a text, or a day outside the years 1 to 9999, that Python does not have
         return None, None, nulls
 
 

@@ -56,6 +56,31 @@ def test_files_out_of_reach_are_asked_for_once(monkeypatch: pytest.MonkeyPatch, 
     assert read_footers("s3a://other/t", []).metadata == ()
 
 
+@pytest.mark.parametrize(
+    ("day", "moment"),
+    [(-719_529, -62_135_600_000_000_000), (6_673_000, 253_402_318_799_000_000)],
+    ids=["before the year 1", "after the year 9999"],
+)
+def test_bounds_that_python_has_no_date_for_are_unknown(tmp_path: Path, day: int, moment: int) -> None:
+    """0000-01-01 and 20240-01-01, and what ends the year 9999 in New York or begins the year 1 in Berlin."""
+    columns = {
+        "day": pa.array([day, 0, None], pa.date32()),
+        "at": pa.array([moment, 0, None], pa.timestamp("us", "UTC")),
+        "local": pa.array([moment, 0, None], pa.timestamp("us")),
+        "x": pa.array([1, 2, 3]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    types = {"day": "date", "at": "timestamp", "local": "timestamp_ntz", "x": "bigint"}
+    found = read_footers(str(tmp_path), ["a.parquet"])
+    zones, _ = row_groups(found, {name: ((name,), kind) for name, kind in types.items()})
+    assert {name: zone.known.tolist() for name, zone in zones.columns.items()} == {
+        "day": [False], "at": [False], "local": [False], "x": [True],
+    }  # fmt: skip
+    assert {name: zone.null_count.tolist() for name, zone in zones.columns.items()} == {
+        "day": [1], "at": [1], "local": [1], "x": [0],
+    }  # fmt: skip
+
+
 def test_a_column_with_a_dot_in_its_name_is_no_field(tmp_path: Path) -> None:
     inner = {"m": pa.map_(pa.string(), pa.int64()), "l": pa.list_(pa.struct({"e": pa.int64()}))}
     struct = pa.struct({"b": pa.int64(), **inner, "c.d": pa.int64()})
