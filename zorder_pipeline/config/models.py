@@ -63,7 +63,7 @@ class LogConfig(Model):
 
 
 class SearchConfig(Model):
-    """How long and on what to search for a layout; `workers` and `study` do not change what is found."""
+    """How long and on what to search for a layout; `workers` does not change what is found."""
 
     trials: Positive = TRIALS
     """Layouts evaluated at most."""
@@ -90,7 +90,8 @@ class SearchConfig(Model):
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
     study: Annotated[Given | None, Field(exclude=True)] = None
-    """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only.
+    """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only. A new one, or one
+    of the same search, changes nothing of what is found; a search with other settings begins with its best layouts.
     `sqlite:///studies.db` is relative to the folder of tables.yaml, too."""
 
     @model_validator(mode="after")

@@ -50,12 +50,13 @@ class SearchSettings:
 
     Attributes:
         trials: layouts evaluated at most.
-        seed: everything random follows from it, whatever ``workers`` and ``storage`` are.
+        seed: everything random follows from it, whatever ``workers`` is.
         seconds: time budget, or None; `learn_layout` shares it out between the search, the trees, the baselines that
             search for themselves, and learning the winner again.
         sampler: ``cma-es`` and ``tpe`` get half of the trials that the greedy start leaves; ``moves`` needs none.
         workers: threads that evaluate layouts.
-        storage: where the study is kept, see `StudyStore`; None for memory only.
+        storage: where the study is kept, see `StudyStore`; None for memory only. A new study, or one of the same
+            search, changes nothing of what is found; a search with other settings begins with its best layouts.
         study: name of the study there.
     """
 
