@@ -231,7 +231,7 @@ def saving(
         table: id of the table, whose own measured scans count most.
         enriched_share: share of the queries asked through `reading/`, 0 to 1.
         widening: factor by which earlier promises were broken (`zorder_pipeline.gate.accounts.widening`): the lower
-            end is at most the expected saving divided by it.
+            end is divided by it, as what was missed is no part of the interval.
         pages: the readers skip Parquet's pages by their index, too, as Spark does.
     """
     size = _mixed(_bytes_saved(promised), _of_enriched(promised, "bytes"), enriched_share)
@@ -250,8 +250,7 @@ def saving(
         high = expected * math.exp(math.hypot(math.log(best / expected), spread))
     else:
         low, high = worst * relative, max(best, 0.0) * relative
-    low = min(low, expected / widening) if expected > 0 else low
-    return Estimate(low, expected, high).times(queries)
+    return Estimate(low / widening if low > 0 else low, expected, high).times(queries)
 
 
 def _bytes_saved(promised: Promise) -> Interval:

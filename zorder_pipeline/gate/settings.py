@@ -30,7 +30,7 @@ class GateSettings:
             for itself after so many days; 0 always waits.
         costs: the cost model.
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
-        broken_promise_factor: a promise that was missed by more widens the interval of later ones.
+        broken_promise_factor: a promise that was missed by more widens the interval of later ones, downwards.
         widening: how much, see `zorder_pipeline.gate.accounts.widening`; follows from the table's history.
         page_skipping: whether the queries' engine skips Parquet's pages by their index, as Spark does: then rows inside
             large files are skipped, too.

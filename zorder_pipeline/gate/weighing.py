@@ -214,7 +214,7 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
     if (left := _left(proposal, settings)) is not None and left < NEARLY_ALL:
         balance += f"; queries move on to newer data, so they save {left:.0%} of what they would if they stayed"
     if settings.widening > 1:
-        balance += f"; an earlier promise was broken, so the least is at most the expected / {settings.widening:.1f}"
+        balance += f"; an earlier promise was broken, so the least is divided by {settings.widening:.1f}"
     if settings.costs.price_per_core_hour:
         balance += f"; that is {settings.costs.money(saved.low - cost.expected):+.2f} in money"
     return balance

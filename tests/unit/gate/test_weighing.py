@@ -157,7 +157,7 @@ def test_merged_files_pages_doubts_and_money_are_told_of_where_they_count() -> N
     assert "pages" not in told(pages, page_skipping=False)
     assert told(replace(PLAN, action=COMPACTION)).startswith("compaction only worth it: ")
     assert told().startswith("worth it: ")
-    assert "the least is at most the expected / 4.0" in told(widening=4.0)
+    assert "an earlier promise was broken, so the least is divided by 4.0" in told(widening=4.0)
     assert "an earlier promise was broken" not in told()
     money = (SAVED.low - 3600) / 3600 * 2.0
     assert f"; that is {money:+.2f} in money" in told(price=2.0)
