@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -26,6 +27,7 @@ from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.gate.accounts import MonthlySaving
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
@@ -121,6 +123,35 @@ def test_costs_are_those_of_the_configuration_at_hand(
     assert asked == [f"{home}/state"] * 2
     monkeypatch.delenv("DAGSTER_HOME")
     assert "the state state does not exist" in refused("savings")
+
+
+class Files:
+    """Of a table that is not there."""
+
+    bytes = np.array([1e9])
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(("table", "relaid", "scanned"), [("a", 400.0, 77.0), ("b", 100.0, 14.0)])
+def test_a_calibration_begins_with_what_its_configuration_assumes(
+    table: str, relaid: float, scanned: float, tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a table that is not in it with what holds without one."""
+    opened = SimpleNamespace(files=Files, table_id="id")
+    monkeypatch.setattr("zorder_pipeline.relayout.snapshot.open_table", lambda *_: opened)
+    monkeypatch.setattr(pipeline, "calibrate", lambda *_, assumed=None, **__: (assumed or CostModel(), ()))
+    gate = "gate: {rewrite_core_seconds_per_gb: 400, scan_core_seconds_per_gb: 77}"
+    (tmp_path / "tables.yaml").write_text(f"state: books\ntables: [{{name: a, location: a, {gate}}}]\n")
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    costs.calibrate.main(["--table", str(tmp_path / table)], standalone_mode=False)
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in page.getvalue().splitlines()]
+    told = {row[0]: row[1:] for row in cells if row}
+    assert [float(cell) for cell in told["a GB relaid by one column"]] == [relaid] * 2
+    assert [float(cell) for cell in told["a GB read by a query"]] == [scanned] * 2
+    whole = CostModel(base=relaid).relayout(RelayoutWork(1e9, 3, files=2)).expected
+    assert f"would take {whole:,.0f} core-seconds" in page.getvalue()
 
 
 def test_no_minus_stands_before_a_saving_of_nothing(

@@ -104,9 +104,12 @@ def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
     from zorder_pipeline.relayout.snapshot import open_table
 
     folder = written(apart(state_or_at_hand(state), table), named=state is not None)
+    before = assumed_at_hand(folder, table)
     spark = start_spark("calibrate")
-    model, timings = pipeline.calibrate(spark, table, folder, copy_bytes=copy_bytes, progress=Progress())
-    told, assumed = model.to_json(), type(model)().to_json()
+    model, timings = pipeline.calibrate(
+        spark, table, folder, copy_bytes=copy_bytes, assumed=before, progress=Progress()
+    )
+    told, assumed = model.to_json(), before.to_json()
     rows = [(meaning, f"{told[name]:,.3g}", f"{assumed[name]:,.3g}") for name, meaning in UNITS.items()]
     print_columns("Core-seconds", ("of", "here", "assumed before"), rows)
     snapshot = open_table(spark, table)
