@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
@@ -16,6 +17,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring.accounting import experienced
+from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.state.ledger import Ledger
 
 HOUR = 3_600_000_000
@@ -112,6 +114,36 @@ def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[st
     assert saved[0] > 0
     money = books.to_json()["months"][0]
     assert money["money"] == pytest.approx(money["net"] / 3600 * 0.5)
+
+
+@pytest.mark.slow
+def test_what_others_append_while_a_relayout_is_at_work_counts_neither_for_nor_against_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nor is a rollback overlooked that goes back to after they did."""
+    path, state = f"{tmp_path}/t", f"{tmp_path}/state"
+    rows = spark.range(20_000).selectExpr("id", "pmod(hash(id, 1), 10000) AS part")
+    rows.repartition(4).write.format("delta").save(path)
+    by_hand = pipeline.layout_by_hand(spark, path, {"part": 6}, settings=pipeline.LearnSettings(target_file_rows=1000))
+    plan = replace(by_hand, origin="learned", promise=replace(by_hand.promise, queries=40), log_watermark=START)
+    more = pa.table({"id": range(5_000), "part": [i * 2 for i in range(5_000)]})
+    measured = {}
+    for appends in (0, 3):
+
+        def appending(said: str, appends: int = appends) -> None:
+            for _ in range(appends if said.startswith("rewriting") else 0):
+                write_deltalake(path, more, mode="append")
+
+        done = pipeline.apply(spark, path, plan, force=True, state=state, progress=appending)
+        (check,) = pipeline.check_promises(spark, state, path, asked("part", 1, 40))[-1:]
+        entry = Ledger(spark, state).entries()[-1]
+        assert (done.version, entry.version - entry.replaced_version) == (entry.version, 1 + appends)
+        assert check.measured is not None
+        measured[appends] = (check.measured * (20_000 + appends * 5_000), entry.measured_files)
+        rollback(spark, path, entry.version - 1)
+    pipeline.check_promises(spark, state, path, [])
+    assert all(entry.ended_at is not None for entry in Ledger(spark, state).entries())
+    assert measured[3] == pytest.approx(measured[0])
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ __all__ += [
     "layout_given",
 ]
 __all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "operation_of", "restored", "rewrote"]
-__all__ += ["run_of", "taken_back", "told_with", "undone_by"]
+__all__ += ["run_of", "spans", "taken_back", "told_with", "undone_by", "versions_of"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 METRICS = {"spark.databricks.delta.history.metricsEnabled": "true"}
@@ -156,6 +156,22 @@ def run_of(row: Row | Mapping[str, Any]) -> str:
     """What the bins of one relayout have in common in the history: their label, without a commit's own word."""
     words = str(row["userMetadata"] or "").split(" ")
     return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
+
+
+def versions_of(commits: Sequence[Row], run: str | None, until: int) -> list[int]:
+    """Versions up to ``until`` that one relayout made, one for each of its bins; none where its run is not known."""
+    return [int(row["version"]) for row in commits if int(row["version"]) <= until and run_of(row) == run]
+
+
+def spans(versions: Sequence[int]) -> list[tuple[int, int]]:
+    """The versions before and after some commits, of those between which nobody else committed together.
+
+    >>> spans([12, 8, 7])
+    [(6, 8), (11, 12)]
+    """
+    made = set(versions)
+    first, last = ([v for v in sorted(made) if v + beside not in made] for beside in (-1, 1))
+    return [(begin - 1, end) for begin, end in zip(first, last, strict=True)]
 
 
 def _bytes_laid_out(row: Row) -> int:

@@ -20,7 +20,7 @@ from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
-from .comparing import compared, latest_of
+from .comparing import compared, latest_of, spans_of
 from .due import is_due, later, rate_now, spanned_later
 from .promises import PromiseCheck, account_of, check_of, kept_of, pages_promised
 from .undoing import note_ends
@@ -67,10 +67,10 @@ def check_promises(
 ) -> list[PromiseCheck]:
     """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
 
-    Each relayout is measured at the version that it replaced and at the one that it made, exactly as
-    `zorder_pipeline.pipeline.evaluate` does, so that what was appended since does not count for or against it. A
-    version that Delta's log does not hold any more is left as it was measured before. Which of them were undone since,
-    by a RESTORE or what another wrote anew, is noted, too, and that a table that lay there before is no more.
+    Each relayout is measured before and after its own commits, exactly as `zorder_pipeline.pipeline.evaluate` does, so
+    that what was appended since, or while it was at work, does not count for or against it. A version that Delta's log
+    does not hold any more is left as it was measured before. Which of them were undone since, by a RESTORE or what
+    another wrote anew, is noted, too, and that a table that lay there before is no more.
 
     Args:
         table: path or catalog name.
@@ -101,7 +101,7 @@ def check_promises(
         if not same and (every or version is not None or newest or is_due(entry, chosen)):
             # files are read for it, so only of what is in force, or was asked for
             pages = pages_promised(entry) is not None and (version is not None or newest)
-            found = compared(now, (entry.replaced_version, entry.version), chosen, pages, between)
+            found = compared(now, spans_of(now, entry), chosen, pages, between)
         if found is None and timed:  # for which no file is read, so of each whose saving is credited
             rate = rate_now(entry, chosen, between)
             found = None if rate is None else {"per_day": rate}

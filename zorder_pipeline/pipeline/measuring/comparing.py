@@ -1,4 +1,4 @@
-"""What queries read at the version that a relayout replaced, and at the one that it made."""
+"""What queries read before the commits of a relayout, and after them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,39 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
 from zorder_pipeline.pipeline.partition_conditions import boxes_on
 from zorder_pipeline.pipeline.renames import as_called_now, as_called_then
+from zorder_pipeline.relayout.history import commits_after, spans, versions_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.state.entry import Entry
 
-__all__ = ["compared", "latest_of"]
+__all__ = ["compared", "latest_of", "spans_of"]
 
 ENOUGH = 5
 """Different queries, by what they filter, without which nothing is said about a promise."""
+MOST_SPANS = 8
+"""Pairs of versions that are compared of one relayout. Of one of more bins, between which others went on committing,
+what these changed counts, too."""
 
 Floats = npt.NDArray[np.float64]
 
 
+def spans_of(now: TableSnapshot, entry: Entry) -> list[tuple[int, int]]:
+    """Versions before and after the commits of a relayout: what others committed while it was at work is between them.
+
+    Where the table's history does not tell them, the version that it began with and the newest that it made. At most
+    `MOST_SPANS`, or the version before the first and the newest.
+    """
+    first, last = entry.replaced_version, entry.version
+    if last == first + 1:
+        return [(first, last)]
+    between = [row for row in commits_after(now, first) if int(row["version"]) <= last]
+    own = versions_of(between, entry.run, last) if len(between) == last - first else []
+    found = spans(own) or [(first, last)]
+    return found if len(found) <= MOST_SPANS else [(found[0][0], last)]
+
+
 def compared(
     now: TableSnapshot,
-    versions: tuple[int, int],
+    versions: Sequence[tuple[int, int]],
     queries: Sequence[LoggedQuery],
     pages: bool,
     spanned: tuple[int, int] | None = None,
@@ -36,7 +56,7 @@ def compared(
 
     Args:
         now: the table.
-        versions: the one that was replaced, and the one that was made.
+        versions: before and after its commits, the oldest first; see `spans_of`.
         pages: tell by Parquet's pages, too, for which files are read.
         spanned: the queries are all that came between these moments, microseconds since 1970 UTC; None where they are
             others, such as those of the promise, and tell no rate.
@@ -47,10 +67,10 @@ def compared(
         return None
     statements = as_called_now(asked.each(queries), now.asked_schema)
     try:
-        before, after = (_at(now, version, statements, pages) for version in versions)
+        found = [(_at(now, old, statements, pages), _at(now, new, statements, pages)) for old, new in versions]
     except TableError:
         return None
-    return _difference(before, after, queries, asked.times, spanned)
+    return _difference(*_as_one(found), queries, asked.times, spanned)
 
 
 def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
@@ -64,6 +84,24 @@ def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages:
     boxes = boxes_on(snapshot, called)
     found = present_volumes(snapshot, called, boxes, pages)
     return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
+
+
+def _as_one(found: Sequence[tuple[FileVolumes, FileVolumes]]) -> tuple[FileVolumes, FileVolumes]:
+    """What is read before the first of some commits, and after all of them if nothing else came between."""
+    (before, after), *others = found
+    for old, new in others:
+        pages = None
+        if after.pages is not None and old.pages is not None and new.pages is not None:
+            pages = after.pages - (old.pages - new.pages)
+        after = FileVolumes(
+            bytes=after.bytes - (old.bytes - new.bytes),
+            files=after.files - (old.files - new.files),
+            rows=after.rows - (old.rows - new.rows),
+            groups=after.groups - (old.groups - new.groups),
+            pages=pages,
+            weighed=after.weighed and old.weighed and new.weighed,
+        )
+    return before, after
 
 
 def _difference(

@@ -18,6 +18,7 @@ from zorder_pipeline.relayout.history import (
     layout_given,
     moment_of,
     restored,
+    versions_of,
 )
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.entry import Entry
@@ -132,7 +133,8 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Left) -> int | None:
     Args:
         commits: the table's history, newest first.
     """
-    fate = _Fate(entry, left)
+    own = versions_of(commits, entry.run, entry.version)
+    fate = _Fate(entry, left, min(own, default=entry.replaced_version + 1))
     for row in reversed(commits):
         if int(row["version"]) <= entry.version:
             continue
@@ -153,6 +155,7 @@ class _Fate:
     """What became of a relayout, commit by commit, the oldest first.
 
     Attributes:
+        first: version that its first commit made; others may have committed before that, while it was at work.
         end: what undid it, so far.
         followed: what laid the table out by another layout of ours: no undoing, and what comes later undoes that one.
         theirs: what took files out since the last commit of ours; by each the fewer of its rows are left.
@@ -161,6 +164,7 @@ class _Fate:
 
     entry: Entry
     left: Left
+    first: int
     end: Row | None = None
     followed: Row | None = None
     theirs: list[Row] = field(default_factory=list)
@@ -169,7 +173,7 @@ class _Fate:
     def restore(self, row: Row, to: int) -> None:
         """The table was put back to an earlier version."""
         self.told()
-        if to <= self.entry.replaced_version:
+        if to < self.first:
             self.end = self.end or row
         elif self.end is not None and self.entry.version <= to < int(self.end["version"]):
             self.end = None  # the RESTORE was taken back itself

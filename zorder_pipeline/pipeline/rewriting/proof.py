@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zorder_pipeline.relayout.history import commits_after, is_ours
+from zorder_pipeline.relayout.history import commits_after, is_ours, spans
 from zorder_pipeline.relayout.session_conf import ALL_ROWS, ANY_AGE
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.relayout.verify import content_hash, row_counts
@@ -74,15 +74,14 @@ def _proof(before: TableSnapshot, after: TableSnapshot, hashed: bool) -> Proof:
         return spark.read.format("delta").option("versionAsOf", version).load(location)
 
     between = commits_after(after, before.version)
-    ours = sorted(int(row["version"]) for row in between if is_ours(row))
+    ours = [int(row["version"]) for row in between if is_ours(row)]
     alone = len(ours) == len(between) and after.version == max(ours, default=after.version)
-    runs = [(before.version, ours[-1])] if alone and ours else [(version - 1, version) for version in ours]
-    pairs = [(at(old), at(new)) for old, new in runs]
+    pairs = [(at(old), at(new)) for old, new in spans(ours)]
     sums = [(content_hash(old), content_hash(new)) for old, new in pairs] if hashed else []
     counts = [(old[0], new[0]) for old, new in sums] if hashed else [row_counts(old, new) for old, new in pairs]
     rows = counts[0][0] if counts else at(before.version).count()
     gained = sum(new - old for old, new in counts)
-    if not runs:
+    if not pairs:
         contents, compared = NOT_KNOWN, NOTHING
     elif hashed:
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))

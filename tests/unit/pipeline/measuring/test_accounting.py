@@ -301,6 +301,20 @@ def test_a_saving_ends_where_the_relayout_was_undone(later: list[Any], left: int
     assert found == (None if end is None else end * 1_000_000)
 
 
+RUN = "zorder layout a run"
+
+
+@pytest.mark.parametrize(("to", "end"), [(4, 7), (1, 7), (5, None), (6, None)])
+def test_a_restore_to_right_before_a_relayout_ends_it_whatever_others_committed_while_it_was_at_work(
+    to: int, end: int | None
+) -> None:
+    """As ``zorder rollback`` does it: to the version before its first commit, not to that which it began with."""
+    entry = Entry(**{**ENTRY, "version": 6, "replaced_version": 0, "run": RUN, "rows": 100})
+    bins = [commit(5, "OPTIMIZE", f"{RUN} of the session"), commit(6, "OPTIMIZE", RUN)]
+    past = [*(commit(v, "WRITE", mode="Append") for v in range(1, 5)), *bins, commit(7, "RESTORE", version=str(to))]
+    assert ended_at(entry, past[::-1], lambda *_: 100) == (None if end is None else end * 1_000_000)
+
+
 class Past:
     """A table with a history, and the state's ledger.
 
@@ -716,8 +730,8 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     compared: list[list[int]] = []
     stub = accounting.compared
 
-    def counting(now: Any, versions: tuple[int, int], *others: Any) -> Any:
-        compared[-1].append(versions[1])
+    def counting(now: Any, versions: list[tuple[int, int]], *others: Any) -> Any:
+        compared[-1].append(versions[-1][1])
         return stub(now, versions, *others)
 
     monkeypatch.setattr(accounting, "compared", counting)
@@ -739,6 +753,75 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     assert len(first) == 90, "one that is older is found all the same"
     accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
     assert {row.measured_until for row in books.rows} == {asked_on(90)[-1].timestamp}, "by hand all of them"
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ((), [(0, 2)]),
+        ((3, 4), [(0, 2)]),  # later ones are not even looked at
+        ((0,), [(1, 3)]),
+        ((0, 0, 1, 2), [(2, 3), (4, 5)]),
+    ],
+)
+def test_a_relayout_is_measured_by_its_own_commits(
+    past: Past, others: tuple[int, ...], told: list[tuple[int, int]]
+) -> None:
+    """Sixty appends came while one was at work, and counted for what it had made of the table."""
+    bins, past.commits = iter(range(2)), [commit(0, "WRITE")]
+    for place in range(5):
+        past.commits += [commit(len(past.commits) + i, "WRITE", mode="Append") for i in range(others.count(place))]
+        if next(bins, None) is not None:
+            past.commits.append(commit(len(past.commits), "OPTIMIZE", f"{RUN} of the session"))
+    last = max(one["version"] for one in past.commits if one["userMetadata"])
+    entry = Entry(**{**ENTRY, "version": last, "replaced_version": 0, "run": RUN})
+    assert comparing.spans_of(past, entry) == told  # type: ignore[arg-type]
+
+
+def test_a_relayout_is_measured_from_where_it_began_where_its_commits_are_not_known(past: Past) -> None:
+    past.commits = [commit(version, "WRITE" if version % 2 else "OPTIMIZE", RUN) for version in range(5)]
+    for run in (None, "zorder layout a another"):
+        entry = Entry(**{**ENTRY, "version": 4, "replaced_version": 1, "run": run})
+        assert comparing.spans_of(past, entry) == [(1, 4)]  # type: ignore[arg-type]
+    past.commits = past.commits[3:]
+    entry = Entry(**{**ENTRY, "version": 4, "replaced_version": 1, "run": RUN})
+    assert comparing.spans_of(past, entry) == [(1, 4)], "of which Delta's log holds no version any more"  # type: ignore[arg-type]
+
+
+def test_a_relayout_in_very_many_pieces_is_measured_as_one(past: Past) -> None:
+    each = 2 * comparing.MOST_SPANS + 3
+    past.commits = [commit(v, "OPTIMIZE" if v % 2 else "WRITE", RUN if v > 1 and v % 2 else None) for v in range(each)]
+    entry = Entry(**{**ENTRY, "version": each - 2, "replaced_version": 0, "run": RUN})
+    assert len(comparing.spans_of(past, entry)) == comparing.MOST_SPANS  # type: ignore[arg-type]
+    past.commits += [commit(each, "OPTIMIZE", RUN)]
+    longer = replace(entry, version=each)
+    assert comparing.spans_of(past, longer) == [(2, each)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pages", [True, False])
+def test_what_others_append_between_two_bins_is_no_part_of_what_was_saved(
+    pages: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 100 files two bins make 40 and 10; those that others append are read before and after the second one alike."""
+    files = {1: 100.0, 2: 40.0, 4: 90.0, 5: 60.0}
+    one = np.ones(5)
+
+    def at(_: object, version: int, __: object, paged: bool) -> FileVolumes:
+        of = files[version] * one
+        return FileVolumes(of * 10, of, of / 200, of / 200, of * 5 if paged else None)
+
+    monkeypatch.setattr(comparing, "_at", at)
+    monkeypatch.setattr(comparing, "as_called_now", lambda queries, _: queries)
+    equal = (Comparison("c", "=", (Literal("number", str(value)),)) for value in range(5))
+    queries = [LoggedQuery("t", each, ("c",), str(each)) for each in equal]
+    told = comparing.compared(SimpleNamespace(asked_schema=None), [(1, 2), (4, 5)], queries, pages)  # type: ignore[arg-type]
+    assert told is not None
+    assert (told["files_saved"], told["bytes_saved"]) == (90.0, 900.0)
+    assert (told["before"], told["after"]) == pytest.approx((0.5, 0.05))
+    assert told["page_bytes_saved"] == (450.0 if pages else None)
+    alone = comparing.compared(SimpleNamespace(asked_schema=None), [(1, 2)], queries, pages)  # type: ignore[arg-type]
+    assert alone is not None
+    assert (alone["files_saved"], alone["before"], alone["after"]) == (60.0, 0.5, 0.2)
 
 
 def test_how_long_relayouts_stood_is_learned_from_the_ledger(books: Books) -> None:
