@@ -11,16 +11,19 @@ import numpy.typing as npt
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import pieces
-from zorder_pipeline.model.ranges import Boxes, Range, columns_asked
+from zorder_pipeline.model.ranges import Boxes, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.zone_map import PAGE_ROWS
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.reading.page_zones import page_zones
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
+from .row_groups import StoredFiles, batches, places_asked
+
 __all__ = ["as_stored", "page_estimator", "pages_of", "sampled_pages", "stored_pages", "with_bounds"]
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 PAGE_SAMPLE = 50
 """Sample rows that a page must have for its bounds to be told; else several pages are told as one."""
@@ -30,37 +33,38 @@ MOST_ROWS, MOST_FILES = 10_000_000, 200
 """Rows of so many files are looked at for their pages, and so many files; the others are taken to be like them."""
 
 
-def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], weighed: Floats) -> Floats | None:
+def stored_pages(snapshot: TableSnapshot, stored: StoredFiles, by_any: Mask) -> Floats | None:
     """Share of the rows in the row groups that each query reads that lie in pages that it reads, shape (queries,).
 
     Told from files spread over those that are read, of `MOST_ROWS` rows or a single one, at most `MOST_FILES`. Of a
     query that reads none of them the mean of the others is taken.
 
     Args:
-        weighed: share of each file's rows in the row groups that each query reads, shape (queries, files).
+        stored: the files, and the queries.
+        by_any: files of which any query reads a row group, shape (files,).
 
     Returns:
         None where files cannot be read.
     """
-    files, open_ = snapshot.files(), np.flatnonzero(weighed.any(axis=0))
+    files, boxes, open_ = snapshot.files(), stored.boxes, np.flatnonzero(by_any)
     if not len(open_):
         return np.ones(len(boxes))
     number = max(1, min(MOST_FILES, len(open_), int(MOST_ROWS / max(1.0, float(files.rows[open_].mean())))))
     chosen = open_[np.unique(np.linspace(0, len(open_) - 1, number).astype(np.int64))]
-    read = weighed[:, chosen] * files.rows[chosen]
-    used = columns_asked(boxes)
-    leaves = [x for x in snapshot.leaves if x.column.name in used and not x.column.partition]
-    columns = {x.column.name: (x.physical, x.column.type) for x in leaves if _skipped_by(x.column)}
+    skipped = {leaf.column.name for leaf in snapshot.leaves if _skipped_by(leaf.column)}
+    columns = {name: place for name, place in places_asked(snapshot, boxes).items() if name in skipped}
     found = page_zones(snapshot.location, files.path[chosen].tolist(), columns, PAGE_ROWS)
     if found is None:
         return None
-    zones, file = found
-    matching = np.array([zones.matching(query) for query in _asked(boxes)]).reshape(len(boxes), len(file))
-    matching &= (read > 0)[:, file]
+    (zones, file), asked = found, _asked(boxes)
     # deletion vectors: a file's pages hold the rows that it is without, too
     physical = np.bincount(file, weights=zones.rows, minlength=len(chosen))
-    paged = matching @ (zones.rows * (files.rows[chosen] / np.maximum(1.0, physical))[file])
-    whole = read.sum(axis=1)
+    rows = zones.rows * (files.rows[chosen] / np.maximum(1.0, physical))[file]
+    paged, whole = np.zeros((2, len(boxes)))
+    for some in batches(len(boxes), max(len(files), len(file))):
+        read = stored.shares(some, stored.hits(some))[:, chosen] * files.rows[chosen]
+        matching = np.array([zones.matching(query) for query in asked[some]]).reshape(len(read), len(file))
+        paged[some], whole[some] = (matching & (read > 0)[:, file]) @ rows, read.sum(axis=1)
     mean = min(1.0, float(paged.sum()) / max(1.0, float(whole.sum())))
     return np.where(whole > 0, np.minimum(1.0, paged / np.maximum(1.0, whole)), mean)
 

@@ -11,29 +11,26 @@ import numpy.typing as npt
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.gate.cost import ScanWork
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_file_bytes
+from zorder_pipeline.layout.virtual_files import files_read, virtual_file_bytes
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes, columns_asked
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.model.zone_map import ZoneMap
 from zorder_pipeline.pipeline.records import TableAnalysis
-from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
+from zorder_pipeline.reading.footers import file_column_bytes, read_footers
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
 from .paging import as_stored, sampled_pages, stored_pages, with_bounds
+from .row_groups import batches, sampled_groups, stored_files
 from .sizes import columns_read, table_column_bytes
 
-__all__ = ["FileVolumes", "batches", "present_volumes", "read_volumes", "with_sampled_pages"]
+__all__ = ["FileVolumes", "present_volumes", "read_volumes", "with_sampled_pages"]
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
-MOST_FOOTERS = 2_000
-"""Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
+MOST_FOOTERS, SAMPLED_FOOTERS = 2_000, 200
+"""Files whose footers are all read; of more, bytes and row groups are told as in so many of them."""
 ROW_GROUP = 128 << 20
-AT_ONCE = 1 << 22
-"""Pairs of a statement and a file that are reckoned with together; which are read is a byte for each pair."""
 
 
 @dataclass(frozen=True)
@@ -66,71 +63,39 @@ class FileVolumes:
 def present_volumes(
     snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes], pages: bool = False
 ) -> FileVolumes:
-    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read.
+    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read. Of more,
+    bytes and what is read of opened files are told as in some of them.
 
     Args:
         pages: tell by Parquet's pages, too (`zorder_pipeline.pipeline.learning.paging.stored_pages`).
     """
     files = snapshot.files()
-    zones = files.zone_map()
     names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
     few = len(files) <= MOST_FOOTERS
-    chosen = files.path if few else files.path[:: len(files) // 16 + 1]
-    footers = read_footers(snapshot.location, chosen.tolist())
+    chosen = np.arange(0, len(files), 1 if few else len(files) // SAMPLED_FOOTERS + 1)
+    footers = read_footers(snapshot.location, files.path[chosen].tolist())
     sizes = file_column_bytes(footers, names)
     whole = float(sum(part.sum() for part in sizes.values()))
     if not few or not footers.complete:
         sizes = {name: part.sum() / whole * files.bytes for name, part in sizes.items()} if whole else {}
-    rows = np.asarray(files.rows, dtype=np.float64)
-    groups: tuple[ZoneMap, npt.NDArray[np.int64]] | None = None
-    if few and footers.complete and any((item.num_row_groups > 1) for item in footers.metadata if item is not None):
-        used = columns_asked(boxes)
-        leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
-        groups = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
-    read = columns_read(snapshot, queries)
-
-    def told(some: slice) -> tuple[Floats, ...]:
-        mine = boxes[some]
-        hits = np.array([zones.matching(query) for query in mine]).reshape(len(mine), len(files))
-        weighed = hits.astype(np.float64)
-        opened = weighed.sum(axis=1), weighed @ rows
-        if groups is not None:
-            weighed = _shares_read(*groups, mine, hits)
-        volume = _bytes(weighed, sizes, read[some])
-        share = stored_pages(snapshot, mine, weighed) if pages else None
-        return (volume, *opened, weighed @ rows / max(1.0, rows.sum()), *([] if share is None else [volume * share]))
-
-    parts = [told(some) for some in ([slice(None)] if pages else batches(len(boxes), len(files)))]
-    volume, opened, inside, part, *paged = (np.concatenate(each) for each in zip(*parts, strict=True))
-    known = whole > 0 or not len(files)
-    return FileVolumes(volume, opened, inside, part, paged[0] if paged else None, weighed=known)
-
-
-def batches(statements: int, files: int) -> list[slice]:
-    """Some statements after the other, so that what is told of each and each file stays small; at least one batch.
-
-    >>> batches(3, AT_ONCE // 2), batches(0, 10)
-    ([slice(0, 2, None), slice(2, 4, None)], [slice(0, 419430, None)])
-    """
-    step = max(1, AT_ONCE // max(1, files))
-    return [slice(begin, begin + step) for begin in range(0, max(1, statements), step)]
-
-
-def _shares_read(groups: ZoneMap, file: npt.NDArray[np.int64], boxes: Sequence[Boxes], hits: Mask) -> Floats:
-    """Share of each file's rows that lie in the row groups which queries read, shape (queries, files).
-
-    Args:
-        groups: zones of the row groups; a file without any has a share of 0.
-        file: the file of each row group.
-        hits: files that each query opens.
-    """
-    files = hits.shape[1]
-    all_rows = np.maximum(1.0, np.bincount(file, weights=groups.rows, minlength=files))
-    result = np.empty(hits.shape)
-    for i, query in enumerate(boxes):  # one by one: queries by row groups, as numbers, are hundreds of megabytes
-        read = groups.matching(query)
-        result[i] = np.bincount(file[read], weights=groups.rows[read], minlength=files) / all_rows * hits[i]
-    return result
+    rows, read = np.asarray(files.rows, dtype=np.float64), columns_read(snapshot, queries)
+    stored, by_any = stored_files(snapshot, footers, chosen, boxes), np.zeros(len(files), dtype=np.bool_)
+    volume, opened, rows_opened, inside = np.zeros((4, len(boxes)))
+    for some in stored.batches:
+        hits = stored.hits(some)
+        weighed = stored.shares(some, hits)
+        by_any |= weighed.any(axis=0)
+        volume[some], inside[some] = _bytes(weighed, sizes, read[some]), weighed @ rows / max(1.0, rows.sum())
+        opened[some], rows_opened[some] = hits.sum(axis=1), hits.astype(np.float64) @ rows
+    share = stored_pages(snapshot, stored, by_any) if pages else None
+    return FileVolumes(
+        bytes=volume,
+        files=opened,
+        rows=rows_opened,
+        groups=inside,
+        pages=None if share is None else volume * share,
+        weighed=whole > 0 or not len(files),
+    )
 
 
 def read_volumes(
@@ -222,10 +187,9 @@ def _virtual(
     estimator = Estimator.build(columns, snapshot.schema, boxes, sample.rows)
     hits = files_read(estimator, file.astype(np.int32), files)
     per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
-    number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
     exact = with_bounds(snapshot.schema, lambda c: c.value_type.orderable)  # in footers, and for readers of ours
     inner = Estimator.build(columns, exact, boxes, sample.rows)
-    inside = files_read(inner, pieces(file, order, number), files * number) if number > 1 else None
+    inside = sampled_groups(inner, file, within, per_file * scale * per_row / (row_group_bytes or ROW_GROUP), scale)
     enriched = hits & files_read(inner, file.astype(np.int32), files) if exact != snapshot.schema else hits
 
     def told(some: slice) -> tuple[Floats, ...]:
@@ -236,10 +200,7 @@ def _virtual(
         # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
         wider = np.where(served[:, 0], then / np.maximum(files_of @ per_file / sample.rows, 1e-12), 1.0)
         wider = np.clip(wider, 0.0, files / np.maximum(1, opened.sum(axis=1)))
-        parts_of = files_of
-        if inside is not None:
-            read_of = (inside[some].reshape(len(opened), files, number) & opened[:, :, None]).mean(axis=2)
-            parts_of = np.where(served, read_of, lacking)
+        parts_of = np.where(served, opened * inside[some, None], lacking)
         volume = _bytes(parts_of, sizes, read[some]) * wider
         helped = enriched[some] | ~served
         less = volume if enriched is hits else _bytes(parts_of * helped, sizes, read[some]) * wider
@@ -253,7 +214,7 @@ def _virtual(
         fewer = number_of(files_of * helped)
         return volume, number_of(files_of), fewer, parts_of @ per_file / sample.rows * wider, less
 
-    parts = zip(*(told(some) for some in batches(len(boxes), max(files, files * number))), strict=True)
+    parts = zip(*(told(some) for some in batches(len(boxes), files)), strict=True)
     volume, opened, fewer, groups, less = (np.concatenate(each) for each in parts)
     useful, nothing = not (enriched == hits).all(), np.zeros(len(boxes))
     return ReadVolumes(

@@ -1,4 +1,4 @@
-"""What queries read of files in their row groups, against every row group's share written out."""
+"""What queries read of the files of a layout, in bytes, row groups and pages."""
 
 from __future__ import annotations
 
@@ -8,47 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.unit.pipeline.learning.stored_tables import box
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.model.predicate import And, Comparison, Literal
-from zorder_pipeline.model.ranges import Boxes, Interval, Range, to_boxes
+from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
-from zorder_pipeline.pipeline.learning.volumes import _bytes, _shares_read, _virtual
-
-
-def _box(low: int, high: int) -> Boxes:
-    return ((Range("a", "bigint", (Interval(low, high),)),),)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_shares_read_are_those_of_the_row_groups(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 4, 30)
-    counts[[0, 7, 29]] = 0  # files without row groups, the first and the last one among them
-    file = np.repeat(np.arange(30), counts)
-    low = rng.integers(0, 100, len(file))
-    zones = ColumnZones(
-        low, low + rng.integers(0, 20, len(file)), rng.random(len(file)) < 0.9, np.zeros(len(file), int)
-    )
-    rows = rng.integers(0, 50, len(file))
-    groups = ZoneMap(rows, rows, {"a": zones})
-    boxes = [(), ((),), *(_box(at, at + 15) for at in range(0, 100, 9))]
-    hits = rng.random((len(boxes), 30)) < 0.8
-
-    member = np.zeros((len(file), 30))
-    for group, number in enumerate(file):
-        member[group, number] = rows[group] / max(1, rows[file == number].sum())
-    read = np.array([groups.matching(query) for query in boxes]) & hits[:, file]
-    assert _shares_read(groups, file, boxes, hits) == pytest.approx(read @ member)
-
-
-def test_no_row_group_and_no_query() -> None:
-    nothing = np.zeros(0, dtype=np.int64)
-    none = ZoneMap(nothing, nothing, {})
-    assert _shares_read(none, nothing, [((),)], np.ones((1, 2), dtype=bool)).tolist() == [[0.0, 0.0]]
-    assert _shares_read(none, nothing, [], np.ones((0, 2), dtype=bool)).shape == (0, 2)
+from zorder_pipeline.pipeline.learning.paging import sampled_pages
+from zorder_pipeline.pipeline.learning.volumes import _bytes, _virtual
 
 
 class _Compared(frozenset[str]):
@@ -117,3 +85,56 @@ def test_what_the_sample_lacks_is_not_saved_whole() -> None:
     assert told.groups_after[1] == pytest.approx(1 / 15)
     assert _promised((1 / 15, 1 / 150), 1 / 15).bytes_after[1] == pytest.approx(lacking / 10), "where it is known"
     assert _promised((1 / 15, 0.0), 0.0).bytes_after[1] == 0.0
+
+
+FILES, GIGABYTE = 200, 1 << 30
+RARE, LEADING = ("u", "v", "w", "x"), "k"
+"""Columns that have nothing to do with the order of the rows, and the one that they lie by."""
+
+
+def _large(each: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Files of a gigabyte and 4.8 million rows, of which so many are sampled: the file and the key of each of these."""
+    rng, rows = np.random.default_rng(each), FILES * each
+    key = np.sort(rng.integers(0, 1_000_000, rows))
+    values = {LEADING: key, **{name: rng.integers(0, 1_000_000, rows) for name in RARE}}
+    columns = {name: SampleColumn(of, np.ones(rows, dtype=np.bool_)) for name, of in values.items()}
+    file = np.repeat(np.arange(FILES), each)
+    sample = Sample(columns, file.astype(np.int32), rows, FILES * 4_800_000, 0, 0, FILES)
+    schema = TableSchema(tuple(Column(name, "bigint") for name in values))
+    leaves = [SimpleNamespace(path=(column.name,), column=column) for column in schema.columns]
+    files = SimpleNamespace(bytes=np.full(FILES, GIGABYTE))
+    snapshot = SimpleNamespace(schema=schema, leaves=leaves, partition_columns=(), files=lambda: files)
+    return SimpleNamespace(snapshot=snapshot, sample=sample), file, key
+
+
+@pytest.mark.parametrize("each", [200, 50, 25])
+@pytest.mark.parametrize("groups", [1, 8, 64])
+def test_a_relayout_that_changes_nothing_saves_nothing_whatever_the_sample_lacks(each: int, groups: int) -> None:
+    """The present files' row groups are known exactly: a query for the largest percent reads them all."""
+    analysis, file, key = _large(each)
+    boxes = [box(name, 990_000, 1_000_000) for name in RARE]
+    queries, every = [LoggedQuery("t", And(()), columns=RARE)] * len(boxes), np.ones(len(boxes))
+    opened, shares = every * FILES, (every, every)
+
+    def told(groups: int) -> ReadVolumes:
+        return _virtual(analysis, queries, boxes, file, key, shares, opened, GIGABYTE // groups, "snappy")
+
+    before, after = told(1), told(groups)
+    assert after.groups_after.mean() == pytest.approx(1.0, abs=0.05)
+    assert after.bytes_after.mean() == pytest.approx(before.bytes_after.mean(), rel=0.05)
+    now, then = (sampled_pages(analysis, boxes, file, key, in_groups) for in_groups in (every, after.groups_after))
+    pages = np.minimum(after.bytes_after * then, after.bytes_after)
+    assert pages.mean() == pytest.approx((before.bytes_after * now).mean(), rel=0.05)
+
+
+@pytest.mark.parametrize(("each", "groups", "most"), [(200, 8, 0.2), (200, 64, 0.12), (50, 8, 0.35), (25, 8, 0.6)])
+def test_what_the_leading_column_skips_inside_files_is_told(each: int, groups: int, most: float) -> None:
+    """Of a file that it opens such a query reads a row group; the fewer are sampled the less is sure of that."""
+    analysis, file, key = _large(each)
+    starts = np.random.default_rng(1).integers(0, 999_900, 100).tolist()
+    boxes = [box(LEADING, at, at + 100) for at in starts]
+    queries, one = [LoggedQuery("t", And(()), columns=(LEADING,))] * len(boxes), np.ones(len(boxes))
+    found = _virtual(analysis, queries, boxes, file, key, (one / FILES, one / FILES), one, GIGABYTE // groups, "snappy")
+    inside = found.groups_after * FILES
+    assert 1 / groups <= inside.min()
+    assert inside.mean() < most
