@@ -20,7 +20,7 @@ from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
 __all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_shares", "file_column_bytes", "opener"]
-__all__ += ["out_of_reach", "places_of", "read_footers", "row_groups", "zones_of"]
+__all__ += ["out_of_reach", "page_indexed", "places_of", "read_footers", "row_groups", "zones_of"]
 
 Place = tuple[tuple[str, ...], str]
 """A column's physical path in the files, and its Spark type."""
@@ -211,6 +211,25 @@ def zones_of(bounds: Iterable[Bounds], type_name: str) -> ColumnZones:
         blank = np.zeros(len(counts), dtype=value_type.numpy_dtype)
         return ColumnZones(blank, blank, np.zeros(len(counts), dtype=np.bool_), counts)
     return ColumnZones(low, high, has_low & has_high, counts)
+
+
+def page_indexed(footers: Footers, columns: Mapping[str, Place]) -> frozenset[str] | None:
+    """Columns that have a page index in some of the files: Spark's INT96 has none, and not all writers make one.
+
+    Args:
+        columns: see `row_groups`.
+
+    Returns:
+        None where no footer was read.
+    """
+    found, read = set[str](), [item for item in footers.metadata if item is not None]
+    for metadata in read:
+        places = places_of(metadata, {name: place for name, place in columns.items() if name not in found})
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)] if places else []
+        for name, at in places.items():
+            if at is not None and any(group.column(at).has_column_index for group in groups):
+                found.add(name)
+    return frozenset(found) if read else None
 
 
 def file_column_bytes(footers: Footers, names: Mapping[str, str]) -> dict[str, npt.NDArray[np.float64]]:

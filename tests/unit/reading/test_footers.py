@@ -9,7 +9,7 @@ import pytest
 from pyarrow import fs
 
 from zorder_pipeline.reading import footers
-from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
+from zorder_pipeline.reading.footers import Footers, file_column_bytes, page_indexed, read_footers, row_groups
 from zorder_pipeline.reading.page_zones import page_zones
 
 PATHS = ["a%20b.parquet", "gone.parquet"]
@@ -79,6 +79,24 @@ def test_bounds_that_python_has_no_date_for_are_unknown(tmp_path: Path, day: int
     assert {name: zone.null_count.tolist() for name, zone in zones.columns.items()} == {
         "day": [1], "at": [1], "local": [1], "x": [0],
     }  # fmt: skip
+
+
+def test_columns_have_a_page_index_where_a_file_has_one(tmp_path: Path) -> None:
+    """Spark writes instants as INT96 where nobody asks for another form, and these have none."""
+    moments = pa.array([1_700_000_000_000_000, None], pa.timestamp("us", "UTC"))
+    table, later = pa.table({"at": moments, "x": [1, 2]}), pa.table({"x": [3]})
+    pq.write_table(table, tmp_path / "int96.parquet", write_page_index=True, use_deprecated_int96_timestamps=True)
+    pq.write_table(table, tmp_path / "none.parquet")
+    pq.write_table(later, tmp_path / "later.parquet", write_page_index=True)
+    columns = {"at": (("at",), "timestamp"), "x": (("x",), "bigint"), "gone": (("gone",), "int")}
+
+    def told(*names: str) -> frozenset[str] | None:
+        return page_indexed(read_footers(str(tmp_path), [f"{name}.parquet" for name in names]), columns)
+
+    assert [told("int96"), told("none"), told("none", "later")] == [{"x"}, frozenset(), {"x"}]
+    pq.write_table(table, tmp_path / "ours.parquet", write_page_index=True)
+    assert told("none", "int96", "missing", "ours") == {"at", "x"}
+    assert told("missing") is page_indexed(Footers(()), columns) is None
 
 
 def test_a_column_with_a_dot_in_its_name_is_no_field(tmp_path: Path) -> None:

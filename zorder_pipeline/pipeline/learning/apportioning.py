@@ -48,11 +48,13 @@ class Apportioning:
     Attributes:
         unseen: the queries.
         boxes: of each of their statements.
+        indexed: columns that have a page index in the present files; None where that is not known.
     """
 
     analysis: TableAnalysis
     unseen: Asked
     boxes: Sequence[Boxes]
+    indexed: frozenset[str] | None = None
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, told by files and by Parquet's pages.
@@ -83,12 +85,13 @@ class Apportioning:
     def _by_files(self) -> _Saving:
         sample, schema = self.analysis.sample, self.analysis.snapshot.schema
         estimator = Estimator.build(sample.arrays, schema, self._asking.boxes, sample.rows)
-        return _Saving(*self._members, self._asking, estimator, sample.file)
+        return _Saving(*self._members, self._asking, estimator, estimator, sample.file)
 
     @cached_property
     def _by_pages(self) -> _Saving:
-        now = pages_of(self.analysis, *as_stored(self.analysis))
-        return _Saving(*self._members, self._asking, page_estimator(self.analysis, self._asking.boxes), now)
+        boxes, now = self._asking.boxes, pages_of(self.analysis, *as_stored(self.analysis))
+        stored, written = (page_estimator(self.analysis, boxes, indexed) for indexed in (self.indexed, None))
+        return _Saving(*self._members, self._asking, stored, written, now)
 
     @cached_property
     def _members(self) -> tuple[list[str], Ints]:
@@ -191,14 +194,15 @@ class _Saving:
         names: keys of the partitions.
         member: partition of each sampled row, by its number among them.
         asking: what is asked.
-        estimator: of its boxes.
+        stored, written: estimators of its boxes, by what present files tell of their rows, and those of ours.
         now: file or page of each sampled row now.
     """
 
     names: Sequence[str]
     member: Ints
     asking: _Asking
-    estimator: Estimator
+    stored: Estimator
+    written: Estimator
     now: Blocks
 
     def told(self, then: Blocks, merged: bool) -> tuple[dict[str, float], dict[str, Lasting]]:
@@ -212,7 +216,7 @@ class _Saving:
             An empty mapping where all is one partition, or nothing is saved; and one where no query moves on.
         """
         read = self._read_now
-        saved = read if merged else np.maximum(0.0, read - self._read(then))
+        saved = read if merged else np.maximum(0.0, read - self._read(self.written, then))
         if not saved[0].any():
             saved = read
         total = float(saved[0].sum())
@@ -230,12 +234,12 @@ class _Saving:
 
     @cached_property
     def _read_now(self) -> Floats:
-        return self._read(self.now)
+        return self._read(self.stored, self.now)
 
-    def _read(self, block: Blocks) -> Floats:
+    def _read(self, estimator: Estimator, block: Blocks) -> Floats:
         """Sampled rows that all queries read together, as logged and on each day, by partition."""
         places, number = np.unique(block, return_inverse=True)
-        asked = times_asked(self.estimator, number.ravel().astype(np.int32), len(places), self.asking.times)
+        asked = times_asked(estimator, number.ravel().astype(np.int32), len(places), self.asking.times)
         pairs, rows = np.unique(number.ravel() * len(self.names) + self.member, return_counts=True)
         file, member = np.divmod(pairs, len(self.names))
         return np.stack([np.bincount(member, day[file] * rows, len(self.names)) for day in asked])

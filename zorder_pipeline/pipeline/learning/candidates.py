@@ -97,7 +97,7 @@ class Unseen:
 
     @cached_property
     def _apportioning(self) -> Apportioning:
-        return Apportioning(self.analysis, self.unseen, self.boxes)
+        return Apportioning(self.analysis, self.unseen, self.boxes, self.now.indexed if self.now is not None else None)
 
     @cached_property
     def _estimator(self) -> Estimator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -75,6 +75,7 @@ def sampled_pages(
     file: npt.NDArray[np.int64],
     within: npt.NDArray[np.int64],
     in_groups: Floats,
+    indexed: Collection[str] | None = None,
 ) -> Floats:
     """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
 
@@ -84,6 +85,7 @@ def sampled_pages(
         file: file of each sampled row.
         within: order of the rows of a file; of equal ones the first sampled comes first.
         in_groups: share of the rows in the files that each query reads that lie in the row groups that it reads.
+        indexed: see `page_estimator`.
     """
     sample, files = analysis.sample, int(file.max()) + 1
     page = pages_of(analysis, file, within)
@@ -91,7 +93,9 @@ def sampled_pages(
         return np.ones(len(boxes))
     outer = Estimator.build(sample.arrays, analysis.snapshot.schema, boxes, sample.rows)
     opened = whole_table_shares(outer, file.astype(np.int32), files, sample.stands_for)
-    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1, sample.stands_for)
+    in_pages = whole_table_shares(
+        page_estimator(analysis, boxes, indexed), page, int(page.max()) + 1, sample.stands_for
+    )
     return np.where(opened > 0, np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12)), 1.0)
 
 
@@ -113,9 +117,19 @@ def pages_of(
     return pieces(file, np.lexsort((np.arange(len(file)), within, file)), np.maximum(1, number))
 
 
-def page_estimator(analysis: TableAnalysis, boxes: Sequence[Boxes]) -> Estimator:
-    """What tells of pages of the sample whether Spark's Parquet reader skips them."""
-    sample, schema = analysis.sample, with_bounds(analysis.snapshot.schema, _skipped_by)
+def page_estimator(
+    analysis: TableAnalysis, boxes: Sequence[Boxes], indexed: Collection[str] | None = None
+) -> Estimator:
+    """What tells of pages of the sample whether Spark's Parquet reader skips them.
+
+    Args:
+        indexed: columns that have a page index in the files; all that may have one without it, as in files of ours.
+    """
+
+    def bounded(column: Column) -> bool:
+        return _skipped_by(column) and (indexed is None or column.name in indexed)
+
+    sample, schema = analysis.sample, with_bounds(analysis.snapshot.schema, bounded)
     return Estimator.build(sample.arrays, schema, _asked(boxes), sample.rows)
 
 

@@ -16,12 +16,12 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import TableAnalysis
-from zorder_pipeline.reading.footers import file_column_bytes, read_footers
+from zorder_pipeline.reading.footers import file_column_bytes, page_indexed, read_footers
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
 from .paging import as_stored, sampled_pages, stored_pages, with_bounds
-from .row_groups import batches, sampled_groups, stored_files
+from .row_groups import batches, places_asked, sampled_groups, stored_files
 from .sizes import columns_read, table_column_bytes
 
 __all__ = ["FileVolumes", "present_volumes", "read_volumes", "with_sampled_pages"]
@@ -44,6 +44,7 @@ class FileVolumes:
         groups: share of the table's rows in the row groups that it reads.
         pages: bytes of its columns in the pages that it reads; None where nobody asked or that is not known.
         weighed: whether bytes and pages are known: footers of the files, or some of them, could be read.
+        indexed: columns filtered by that have a page index in some file; None where that is not known.
     """
 
     bytes: Floats
@@ -53,6 +54,7 @@ class FileVolumes:
     pages: Floats | None = None
     weighed: bool = True
     times: Floats | None = None
+    indexed: frozenset[str] | None = None
 
     @property
     def mean(self) -> ScanWork:
@@ -95,6 +97,7 @@ def present_volumes(
         groups=inside,
         pages=None if share is None else volume * share,
         weighed=whole > 0 or not len(files),
+        indexed=page_indexed(footers, places_asked(snapshot, boxes)),
     )
 
 
@@ -139,7 +142,8 @@ def read_volumes(
     lies = now.rows / max(1, sample.total_rows)
     told = _virtual(analysis, queries, boxes, file, within, (shares, lies), now.files, row_group_bytes, codec)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
-    pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
+    indexed = None if kept is None else now.indexed  # what we write has an index, and most that stays what it has now
+    pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups, indexed)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         stored, _ = as_stored(analysis)
         before = _virtual(analysis, queries, boxes, stored, within, (lies, lies), now.files, row_group_bytes, codec)
@@ -156,7 +160,8 @@ def with_sampled_pages(analysis: TableAnalysis, now: FileVolumes, boxes: Sequenc
     """What queries read of the table as it lies, by pages too, which the sample tells."""
     sample = analysis.sample
     in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
-    return replace(now, pages=now.bytes * sampled_pages(analysis, boxes, *as_stored(analysis), in_groups))
+    share = sampled_pages(analysis, boxes, *as_stored(analysis), in_groups, now.indexed)
+    return replace(now, pages=now.bytes * share)
 
 
 def _virtual(

@@ -19,6 +19,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
 from zorder_pipeline.pipeline.learning.candidates import Unseen
+from zorder_pipeline.pipeline.learning.volumes import FileVolumes
 from zorder_pipeline.pipeline.records import LearnSettings
 
 ROWS = 6 * PAGE_ROWS
@@ -79,6 +80,20 @@ def test_a_partition_of_a_single_file_brings_what_its_pages_save() -> None:
     whole, paged = shared_out(laid_out(), SPEC)
     assert whole == pytest.approx({"p=0": 0.0, "p=1": 1.0, "p=2": 0.0}), "a single file is read whole, however it lies"
     assert paged == pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0})
+
+
+def test_an_order_inside_files_skips_nothing_now_where_they_have_no_page_index() -> None:
+    """As of a column of INT96: a layout brings the index, and with it what is skipped."""
+    proof, block, values = unseen(), laid_out(), VALUES.copy()
+    values[PARTITION == 0] = np.sort(values[PARTITION == 0])
+    proof.analysis.sample.arrays["v"] = (values, np.ones(ROWS, dtype=np.bool_))  # type: ignore[index]
+    brought = []
+    for indexed in (frozenset({"v"}), frozenset[str]()):
+        nothing = np.zeros(len(proof.boxes))
+        now = FileVolumes(nothing, nothing, nothing, nothing, indexed=indexed)
+        told = replace(proof, now=now).shared_out(Candidate(ANOTHER, SPEC, 1, Promise()), block)
+        brought.append((told.page_partitions or told.partitions)["p=0"])
+    assert brought == pytest.approx([0.0, 0.5])
 
 
 def test_files_that_are_only_merged_save_where_rows_are_read_now() -> None:
