@@ -14,6 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.partition_conditions import partition_conditions
 from zorder_pipeline.model.places import is_same_place, known_as, without_password
 from zorder_pipeline.model.progress import Progress, silent
@@ -26,7 +27,7 @@ from zorder_pipeline.pipeline.learning.analysing import analyse
 from zorder_pipeline.pipeline.learning.learn import learn_layout_for
 from zorder_pipeline.pipeline.learning.sizes import query_bytes, sought_rows, target_rows
 from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, places_in_state, stored_log
-from zorder_pipeline.pipeline.partition_conditions import boxes_on, partitions_untold
+from zorder_pipeline.pipeline.partition_conditions import boxes_on, partitions_untold, told_on
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
@@ -219,9 +220,12 @@ def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -
     """What the table's own statistics say."""
     files = snapshot.files()
     rows = int(files.rows.sum())
-    zone_map = files.zone_map()
-    hits = [zone_map.matching(boxes) for boxes in boxes_on(snapshot, queries)]
-    read = float(np.mean([files.rows[hit].sum() for hit in hits])) / rows if hits and rows else None
+    zone_map, read = files.zone_map(), None
+    if queries and rows:
+        asked = Asked.alike([query.condition for query in queries])  # each condition is told once
+        boxes = boxes_on(snapshot, asked.each(queries), told=told_on(snapshot, queries))
+        found = [int(files.rows[zone_map.matching(each)].sum()) for each in boxes]
+        read = float(np.average(found, weights=asked.times)) / rows
     return TableTriage(
         table=name,
         location=snapshot.location,

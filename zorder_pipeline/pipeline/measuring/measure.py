@@ -13,12 +13,13 @@ from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.partition_conditions import untold
 from zorder_pipeline.model.progress import Progress, silent
-from zorder_pipeline.model.ranges import Boxes, columns_asked
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.values import sort_unique
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.zone_map import ColumnZones
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+from zorder_pipeline.pipeline.learning.row_groups import batches, places_asked
 from zorder_pipeline.pipeline.partition_conditions import boxes_on, told_on
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.pipeline.renames import queries_of
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["evaluate", "inspect", "overlap_depth"]
+
+Floats = npt.NDArray[np.float64]
 
 
 def evaluate(
@@ -74,10 +77,16 @@ def evaluate(
     boxes = boxes_on(snapshot, conditions, told=told)
     files = snapshot.files()
     zone_map = files.zone_map()
-    hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
+    groups = _row_groups(snapshot, boxes)
+    opened, read, size, fraction = np.zeros((4, len(boxes)))
+    for some in batches(len(boxes), len(files)):
+        hits = np.stack([zone_map.matching(query) for query in boxes[some]])
+        weighed = hits.astype(np.float64)
+        opened[some], read[some], size[some] = weighed.sum(axis=1), weighed @ files.rows, weighed @ files.bytes
+        if groups is not None:
+            fraction[some] = _row_group_fractions(*groups, boxes[some], hits)
     say(f"tested {counted(len(queries), 'query')} against {counted(len(files), 'file')}")
-    groups = _row_group_fraction(snapshot, boxes, hits > 0, asked.times)
-    total, read = int(files.rows.sum()), hits @ files.rows
+    total = int(files.rows.sum())
     matched = None
     if count_matches:
         # what the statistics do not see through, such as a year, tells the rows that match all the same
@@ -88,35 +97,36 @@ def evaluate(
         queries=len(queries),
         files=len(files),
         rows=total,
-        files_per_query=hits.sum(axis=1)[asked.which],
+        files_per_query=opened[asked.which],
         rows_per_query=read[asked.which],
-        bytes_per_query=(hits @ files.bytes)[asked.which],
+        bytes_per_query=size[asked.which],
         matched_per_query=matched,
-        row_groups_read_fraction=groups,
+        row_groups_read_fraction=None if groups is None else float(np.average(fraction, weights=asked.times)),
         unusable=sum(log.quarantined.values()),
         version=snapshot.version,
         partitions_unknown=untold(queries, snapshot.schema, told),
     )
 
 
-def _row_group_fraction(
-    snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_], times: npt.NDArray[np.float64]
-) -> float | None:
-    """Mean share of the table's row groups that a query reads; None when some footer cannot be read from here."""
+def _row_groups(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> tuple[ZoneMap, npt.NDArray[np.int64]] | None:
+    """All row groups of a table, and the file of each; None when some footer cannot be read from here."""
     footers = read_footers(snapshot.location, snapshot.files().path.tolist())
-    if not footers.complete or not len(hits):
-        return None
-    used = columns_asked(boxes)
-    columns = {
-        leaf.column.name: (leaf.physical, leaf.column.type)
-        for leaf in snapshot.leaves
-        if leaf.column.name in used and not leaf.column.partition
-    }
-    zones, file = row_groups(footers, columns)
+    return row_groups(footers, places_asked(snapshot, boxes)) if footers.complete else None
+
+
+def _row_group_fractions(
+    zones: ZoneMap, file: npt.NDArray[np.int64], boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_]
+) -> Floats:
+    """Share of the table's row groups that each query reads, shape (queries,).
+
+    Args:
+        zones, file: see `_row_groups`.
+        hits: files that each query opens, shape (queries, files).
+    """
     if not len(file):  # of an empty table nothing is read, as of its rows
-        return 0.0
-    read = [np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]
-    return float(np.average(read, weights=times))
+        return np.zeros(len(boxes))
+    found = (np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True))
+    return np.fromiter(found, np.float64, len(boxes))
 
 
 def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[str, Any]:
