@@ -18,6 +18,8 @@ class Entry:
     """A row of the ledger as the pipeline uses it.
 
     Attributes:
+        version, replaced_version: the newest that it made, and that which it began with; others may have committed in
+            between (`zorder_pipeline.pipeline.measuring.comparing.spans_of`).
         committed_at: microseconds since 1970 UTC.
         files: replaced and written.
         credited: share of the plan's promise that this relayout brings: less than 1 where it rewrote a part.
@@ -26,7 +28,7 @@ class Entry:
         bytes_before, files_before: what a query read then, as the promise tells it; 0 where it does not.
         promised_page_bytes, page_bytes_before: the same of readers that skip by pages; None where it does not tell.
         measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
-        measured_before, measured_after: share of the rows that those read at the version before and at this one.
+        measured_before, measured_after: share of the rows that those read before its commits and after them.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
         measured_page_bytes: saved per query by readers that skip by pages; None where unknown.
         measured_since, measured_until: when the oldest and the newest of those queries were asked, microseconds since
