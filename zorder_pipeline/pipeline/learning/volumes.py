@@ -17,6 +17,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.reading.footers import file_column_bytes, page_indexed, read_footers
+from zorder_pipeline.relayout.job import ROW_GROUP
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
@@ -30,7 +31,6 @@ Floats = npt.NDArray[np.float64]
 
 MOST_FOOTERS, SAMPLED_FOOTERS = 2_000, 200
 """Files whose footers are all read; of more, bytes and row groups are told as in so many of them."""
-ROW_GROUP = 128 << 20
 
 
 @dataclass(frozen=True)
