@@ -73,6 +73,15 @@ def _conditions(seed: int) -> Iterator[str]:
         yield rng.choice(
             (
                 f"date_format({moment}, '{written[0]}') {op} '{written[1][: rng.choice((4, 7, 99))]}'",
+                f"NOT date_format({moment}, '{written[0]}') {op} '{written[1][: rng.choice((13, 16, 99))]}'",
+                f"date_format({moment}, '{written[0]}') {op} '{written[1][: rng.choice((13, 16))]}'",
+                f"date_format({moment}, '{written[0]}') LIKE '{written[1][: rng.choice((4, 7, 13))]}%'",
+                f"from_unixtime(e) {op} '{day} {rng.choice(('06', '10:00', '23:59:59'))}'",
+                f"from_unixtime(e) BETWEEN '{day} 00:00' AND '{day} 23:59'",
+                f"NOT CAST(m / 1000 AS TIMESTAMP) {op} TIMESTAMP'{day} 00:00:00'",
+                f"NOT (timestamp_seconds(e) <=> TIMESTAMP'{day} 00:00:00')",
+                f"year(timestamp_seconds(e)) = {year} AND month(timestamp_millis(m)) = {day.month}",
+                f"datediff(DAY, ts, TIMESTAMP'{day} 10:00:00') {op} {more}",
                 f"date_format({column}, 'yyyy-MM') IN ('{year}-01', '{year}-02', '{year + 1}-03')",
                 f"from_unixtime({rng.choice(('e', 'm / 1000', 'm DIV 1000'))}, '{written[0]}') {op} '{written[1]}'",
                 f"datediff({column}, DATE'{day}') {op} {more}",
@@ -175,6 +184,31 @@ def test_a_session_that_turned_these_conditions_off_is_asked_none(spark: SparkSe
         for setting in OFF:
             with session_conf(spark, {setting: "false"}):
                 assert len(same_answer(spark, statement, state)) == 2, setting
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Apia", "America/Nuuk", "America/Sao_Paulo", "Asia/Kathmandu"])
+def test_local_times_that_clocks_move_to_another_day_are_read(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    """Apia was without 2011-12-30, and Nuuk's clocks were put at 23:00: what lies there is written as the day after."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "none")
+    days = (
+        "2011-12-29",
+        "2011-12-30",
+        "2011-12-31",
+        "2024-03-30",
+        "2024-03-31",
+        "2018-11-03",
+        "2018-11-04",
+        "1985-12-31",
+    )
+    local = ", ".join(f"TIMESTAMP_NTZ'{day} {time}'" for day in days for time in ("00:00:00", "00:30:00", "23:30:00"))
+    with session_conf(spark, {"spark.sql.session.timeZone": zone}):
+        rows = spark.sql(f"SELECT n, CAST(n AS DATE) d FROM (SELECT explode(array({local})) n)")
+        rows.repartitionByRange(3 * len(days), "n").write.format("delta").save(path)
+        for day in days:
+            for column in ("d", "n"):
+                for op in ("=", "<", ">="):
+                    read_alike(spark, path, state, f"date_format({column}, 'yyyy-MM-dd') {op} '{day}'")
+                read_alike(spark, path, state, f"date_trunc('DAY', {column}) = '{day} 00:00:00'")
 
 
 YEARS = (-5, 0, 1, 999, 1582, 2023, 2024, 9999, 10_000, 12_345)

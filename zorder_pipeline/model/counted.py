@@ -53,7 +53,7 @@ class Count:
             last += SECOND // self.span - 1
         if op in ("=", "<=>"):
             if first == last:
-                return Comparison(self.name, "=", (_number(first),), derived, solved=True)
+                return Comparison(self.name, op, (_number(first),), derived, solved=True)
             return Comparison(self.name, "between", (_number(first), _number(last)), derived, solved=True)
         bound = first if op in (">=", "<") else last
         return Comparison(self.name, op, (_number(bound),), derived, solved=True)

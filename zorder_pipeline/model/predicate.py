@@ -171,6 +171,9 @@ def lies_in(column: str, op: str, start: Literal, end: Literal, *, derived: bool
         op: one of `FLIPPED`.
         derived, solved: see `Comparison`.
 
+    Raises:
+        ValueError: it is another one.
+
     >>> year = day_literal(date(2024, 1, 1)), day_literal(date(2025, 1, 1))
     >>> lies_in("d", "<=", *year, derived=True, solved=True).to_sql()
     "d < DATE '2025-01-01'"
@@ -184,6 +187,8 @@ def lies_in(column: str, op: str, start: Literal, end: Literal, *, derived: bool
             return And((beside(">=", start), beside("<", end)))
         case "<>":
             return Or((beside("<", start), beside(">=", end)))
+        case _ if op not in FLIPPED:
+            raise ValueError(f"days are not compared by {op}")
     return beside("<" if op in ("<", "<=") else ">=", start if op in ("<", ">=") else end)
 
 

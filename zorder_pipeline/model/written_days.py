@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from .moments import moved
+from .predicate import FLIPPED
 
 __all__ = ["WRITTEN", "WrittenDays", "days_together", "joined_days", "written_days"]
 
@@ -44,12 +45,17 @@ class WrittenDays:
         ['>=', '>']
         >>> written_days("2024-03", "%Y-%m-%d").compared("="), written_days("2024 03", "%Y %m").compared("=")
         (None, '=')
+        >>> written_days("2024-03-01 10", "%Y-%m-%d %H:%M").compared("<"), written_days("2024", "%Y").compared("like")
+        ('<=', None)
         """
+        if op == "starts_with":
+            return "="
+        if self.finer:
+            further = {">": ">=", ">=": ">=", "<": "<=", "<=": "<="} | ({"=": "=", "<=>": "="} if self.whole else {})
+            return further.get(op)
         if not self.whole:  # which no text of a day is: all of these come after it
             return {">": ">=", ">=": ">=", "<": "<", "<=": "<"}.get(op)
-        if self.finer:
-            return {"=": "=", "<=>": "=", ">": ">=", ">=": ">=", "<": "<=", "<=": "<="}.get(op)
-        return op
+        return op if op in FLIPPED else None
 
 
 def written_days(text: str, form: str, *, number: bool = False) -> WrittenDays | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from zorder_pipeline.java import class_name
@@ -84,12 +84,11 @@ def part(subject: Tree, op: str, values: Sequence[Any], find: Find, java: JavaZo
 
 def together(parts: Sequence[Part], java: JavaZone) -> list[Predicate]:
     """What conditions on parts of days say together, besides what each says alone."""
-    asked: dict[str, dict[str, frozenset[int]]] = {}
+    asked: dict[DayColumn, dict[str, frozenset[int]]] = {}
     for own, name, values in parts:
-        known = asked.setdefault(own.name, {})
+        known = asked.setdefault(own, {})
         known[name] = known[name] & values if name in known else values
-    columns: Mapping[str, DayColumn] = {own.name: own for own, *_ in parts}
-    told = ((columns[name], days_together(known)) for name, known in asked.items())
+    told = ((own, days_together(known)) for own, known in asked.items())
     found = [_listed(own, spans, java) for own, spans in told if spans]
     return [predicate for predicate in found if predicate is not None]
 
@@ -136,6 +135,10 @@ def _written(kind: str, subject: Tree, op: str, values: Sequence[Any], find: Fin
     operator = "=" if op == "in" else op
     further = [None if each is None else each.compared(operator) for each in days]
     known = [(each.start, each.end) for each, told in zip(days, further, strict=True) if each is not None and told]
+    if own.local:  # clocks that are put move times that there are not to another hour, or another day
+        begin = (day_begun(day, java.name, steady=not own.dates) for span in known for day in span)
+        if any(day is None for day in begin):
+            return None
     if op == "in" or further[0] == "=":
         return _listed(own, known, java) if len(known) == len(days) else None
     if not known or further[0] is None:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from .leaves import Leaf
 
 __all__ = ["bloom_filters"]
 
-_ENABLED, _EXPECTED = "parquet.bloom.filter.enabled", "parquet.bloom.filter.expected.ndv"
-_LARGEST = "parquet.bloom.filter.max.bytes"
-MOST_BYTES = 4 << 20
-"""Of one filter: three million values of which one in a hundred is taken for another."""
+_ENABLED = "parquet.bloom.filter.enabled"
+_SIZED = {
+    "parquet.bloom.filter.adaptive.enabled": "true",
+    "parquet.bloom.filter.candidates.number": "10",
+    "parquet.bloom.filter.max.bytes": str(4 << 20),
+}
+"""Each row group gets the smallest filter of 8 KiB, 16 KiB, ... 4 MiB that its own values fit into: of three million of
+these one in a hundred is taken for another."""
 
 
-def bloom_filters(leaves: Sequence[Leaf], columns: Sequence[str], values: float) -> dict[str, str]:
+def bloom_filters(leaves: Sequence[Leaf], columns: Sequence[str]) -> dict[str, str]:
     """Settings by which Parquet's writer gives each row group filters of some columns at the top level.
 
     Args:
         leaves: the table's columns.
         columns: their names; what the table does not have gets none.
-        values: different ones that are expected in a row group.
     """
-    found: dict[str, str] = {}
-    for leaf in leaves:
-        if leaf.path in {(name,) for name in columns} and "." not in leaf.physical[0]:
-            name = leaf.physical[0]
-            found |= {f"{_ENABLED}#{name}": "true", f"{_EXPECTED}#{name}": str(max(1, math.ceil(values)))}
-    return found | {_LARGEST: str(MOST_BYTES)} if found else found
+    asked = {(name,) for name in columns}
+    names = [leaf.physical[0] for leaf in leaves if leaf.path in asked and "." not in leaf.physical[0]]
+    return {f"{_ENABLED}#{name}": "true" for name in names} | (_SIZED if names else {})

@@ -19,7 +19,7 @@ from .commit import Transaction
 from .committer import Committer, Replacement
 from .failures import replaced_by_another, told_plainly
 from .filters import bloom_filters
-from .job import ROW_GROUP, Job, RelayoutResult, Safety
+from .job import Job, RelayoutResult, Safety
 from .partition_values import refuse_empty, refuse_unreadable, refuse_zoneless, writing_zone
 from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
@@ -173,8 +173,7 @@ def _attempt(
     conf = {"spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:
         conf["parquet.block.size"] = str(safety.row_group_bytes)
-    per_group = expected / max(arranged.files, size / (safety.row_group_bytes or ROW_GROUP))
-    conf |= bloom_filters(snapshot.leaves, safety.bloom_filters, per_group)
+    conf |= bloom_filters(snapshot.leaves, safety.bloom_filters)
     conf |= writing_zone(snapshot, chosen)
     done = committer.replace(
         ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)),

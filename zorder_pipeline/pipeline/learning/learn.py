@@ -21,7 +21,7 @@ from .candidates import Unseen, candidates_at_first, candidates_of
 from .drafting import STAYS, drafted
 from .drifting import missed, nothing_lost, with_regret
 from .keeping import layout_of
-from .looked_up import with_bloom_filters
+from .looked_up import refuse_unfiltered, with_bloom_filters
 from .memory import Memory
 from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
@@ -65,10 +65,12 @@ def learn(
     Raises:
         TableError, LogError: see `analyse` and `ingest`; or the state alone is named, and holds no query of the table.
         ZorderError: neither a log nor a state is named.
+        PlanError: a column of ``settings.bloom_filters`` can have none.
     """
     say = progress or silent
     snapshot = open_table(spark, table, committer=committer)
     warm = warm.as_called(snapshot.asked_schema) if warm is not None else None
+    refuse_unfiltered(snapshot.schema, (settings.bloom_filters if settings is not None else None) or ())
     log = asked_log(spark, table, snapshot, logs, state=state, aliases=aliases, days=days)
     say(f"read {counted(log.lines, 'statement')}, {len(log.of_table([snapshot.location])):,} of them scan the table")
     known = [warm.spec] if warm is not None and warm.spec is not None else []

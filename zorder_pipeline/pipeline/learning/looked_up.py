@@ -24,7 +24,7 @@ from zorder_pipeline.relayout.job import ROW_GROUP
 
 from .keeping import sample_files
 
-__all__ = ["with_bloom_filters", "with_named_filters"]
+__all__ = ["refuse_unfiltered", "with_bloom_filters", "with_named_filters"]
 
 ASKED = 0.02
 """Share of the queries that look values up by a column, from which on it gets filters."""
@@ -39,12 +39,11 @@ SERVED = 0.1
 def with_bloom_filters(analysis: TableAnalysis, plan: Plan, settings: LearnSettings) -> Plan:
     """The plan with the columns that new files are to have Bloom filters of, and a sentence about them.
 
-    Raises:
-        PlanError: a column that was asked for cannot have one.
+    Of those that the settings name the plan has the ones that can have filters: a column may be dropped any day.
     """
     schema = analysis.snapshot.schema
     if settings.bloom_filters is not None:
-        return with_named_filters(schema, plan, settings.bloom_filters)
+        return _with_named(schema, plan, settings.bloom_filters)
     if plan.spec is None:
         return plan
     shares = _look_ups(analysis, schema)
@@ -61,7 +60,29 @@ def with_named_filters(schema: TableSchema, plan: Plan, names: Sequence[str]) ->
     Raises:
         PlanError: a column cannot have one.
     """
-    return _with(plan, [_named(schema, name) for name in dict.fromkeys(names)], "as was asked for")
+    refuse_unfiltered(schema, names)
+    return _with_named(schema, plan, names)
+
+
+def refuse_unfiltered(schema: TableSchema, names: Sequence[str]) -> None:
+    """Check that columns can have Bloom filters.
+
+    Raises:
+        PlanError: one cannot.
+    """
+    for name in names:
+        _named(schema, name)
+
+
+def _with_named(schema: TableSchema, plan: Plan, names: Sequence[str]) -> Plan:
+    found = {name: schema.find(name) for name in names}
+    able = {name: column.name for name, column in found.items() if column is not None and _can(column)}
+    lost = [name for name in found if name not in able]
+    plan = _with(plan, list(dict.fromkeys(able.values())), "as was asked for")
+    if not lost:
+        return plan
+    note = f"no Bloom filters of {', '.join(lost)}: the table has no such column that could have them"
+    return replace(plan, notes=(*plan.notes, note))
 
 
 def _with(plan: Plan, columns: Sequence[str], why: str) -> Plan:

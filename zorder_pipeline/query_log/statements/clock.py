@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from zorder_pipeline.model.zones import zone_of
 
-__all__ = ["SPARKS", "Clock"]
+__all__ = ["IN_SECONDS", "SPARKS", "Clock"]
 
 SPARKS = ("spark", "databricks", "hive")
 """Dialects in which days of the week and seconds mean what they do in Spark."""
+
+IN_SECONDS = ("spark", "databricks")
+"""Dialects in which a number that is cast to a time counts seconds: Hive takes it for milliseconds."""
 
 
 @dataclass

@@ -99,11 +99,11 @@ def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
     """NOT of an atom; a null compares as unknown on both sides, so it stays excluded."""
     if isinstance(node, exp.Coalesce):
         return filled(node, "=", Literal("boolean", "false"), context) or _opaque(node, context, negated=True)
-    if is_filled(node):
-        turned = OPPOSITE.get(type(node))
-        if turned is None:
-            return _opaque(node, context, negated=True)
+    turned = OPPOSITE.get(type(node))
+    if turned is not None and (is_filled(node) or _is_solved(found)):  # which may say less than the statement does
         return condition(turned(this=node.this.copy(), expression=node.expression.copy()), context)
+    if is_filled(node):
+        return _opaque(node, context, negated=True)
     if isinstance(found, Comparison):
         if found.op == "<=>":
             if found.literals[0].kind == "null":
@@ -118,6 +118,13 @@ def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
             low, high = found.literals
             return Or((Comparison(found.column, "<", (low,)), Comparison(found.column, ">", (high,))))
     return _opaque(node, context, negated=True)
+
+
+def _is_solved(found: Predicate) -> bool:
+    """Whether it is made of comparisons that were solved for their column, and of nothing else."""
+    if isinstance(found, And | Or):
+        return all(map(_is_solved, found.children))
+    return isinstance(found, Comparison) and found.solved
 
 
 def _plain_boolean(found: Comparison) -> Comparison:
@@ -144,6 +151,8 @@ def _in_spark(node: exp.Expr, context: Context) -> str:
     """The condition in Spark SQL, "" where it has none of the same meaning."""
     if context.clock.dialect not in SPARKS and means_another(node):
         return ""
+    if context.clock.dialect == "hive" and node.find(exp.TimeToStr) is not None:
+        return ""  # whose YYYY, the year of a week, is not told from yyyy
     return rebuilt(node, context.column)
 
 

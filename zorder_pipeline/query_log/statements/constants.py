@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import Literal
 
-from .clock import SPARKS, Clock
+from .clock import IN_SECONDS, Clock
 from .epochs import with_epochs
 from .literals import MOMENT_TYPES, computed, plain
 from .relative import called, moment, with_moments
@@ -67,7 +67,7 @@ def _instant(node: exp.Expr, clock: Clock) -> Literal | None:
     match node:
         case exp.Anonymous(expressions=[one]) if called(node) in COUNTED_IN:
             given, span = one, COUNTED_IN[called(node)]
-        case exp.Cast() if clock.dialect in SPARKS and node.to.this in MOMENT_TYPES - {exp.DType.TIMESTAMPNTZ}:
+        case exp.Cast() if clock.dialect in IN_SECONDS and node.to.this in MOMENT_TYPES - {exp.DType.TIMESTAMPNTZ}:
             given = node.this
         case exp.UnixToTime() if not any(value for name, value in node.args.items() if name != "this"):
             given = node.this

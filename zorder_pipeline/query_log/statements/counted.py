@@ -14,7 +14,7 @@ from zorder_pipeline.model.counted import SECOND, Count
 from zorder_pipeline.model.moments import instant
 from zorder_pipeline.model.predicate import Literal, Predicate
 
-from .clock import SPARKS, Clock
+from .clock import IN_SECONDS, Clock
 from .constants import COUNTED_IN
 from .relative import called
 from .types import INSTANTS, Find
@@ -23,8 +23,6 @@ __all__ = ["counted", "counted_moment"]
 
 _SCALES = {"0": SECOND, "3": 1_000, "6": 1}
 _PARTS = {"1000": 1_000, "1000000": 1_000_000}
-_IN_UTC = ("bigquery", "duckdb")
-"""Dialects that make local times of counts in UTC, whatever the session's zone is."""
 _TOLD = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
 
 
@@ -36,7 +34,7 @@ def counted(node: exp.Expr, find: Find, clock: Clock) -> Count | None:
             inner, span = node.this, SECOND
         case exp.Anonymous(expressions=[one]) if called(node) in COUNTED_IN:
             inner, span = one, COUNTED_IN[called(node)]
-        case exp.Cast() if clock.dialect in SPARKS and node.to.this in INSTANTS and not node.args.get("format"):
+        case exp.Cast() if clock.dialect in IN_SECONDS and node.to.this in INSTANTS and not node.args.get("format"):
             inner, span = node.this, SECOND
         case exp.UnixToTime() if not any(v for k, v in node.args.items() if k not in ("this", "scale")):
             scale = node.args.get("scale")
@@ -49,7 +47,8 @@ def counted(node: exp.Expr, find: Find, clock: Clock) -> Count | None:
     found = find(inner)
     if found is None or found[1] is None or found[1].value_type.family != "integer" or not span:
         return None
-    return Count(found[0], span, cut, "UTC" if clock.dialect in _IN_UTC else clock.zone)
+    in_utc = clock.dialect == "bigquery" or (clock.dialect == "duckdb" and bool(node.args.get("scale")))
+    return Count(found[0], span, cut, "UTC" if in_utc else clock.zone)
 
 
 def counted_moment(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) -> Predicate | None:

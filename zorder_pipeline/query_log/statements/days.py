@@ -26,7 +26,7 @@ from .literals import DATE_TYPES, computed
 from .relative import unit_of
 from .types import Find, is_own_type
 
-__all__ = ["by_days", "days_of"]
+__all__ = ["Days", "by_days", "days_of"]
 
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 _SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub)
@@ -35,7 +35,7 @@ MOST_DAYS = 4_000_000
 
 
 @dataclass(frozen=True)
-class _Days:
+class Days:
     """A column whose values tell days.
 
     Attributes:
@@ -113,6 +113,8 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) 
 def _written(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) -> Predicate | None:
     """Year, month and day as digits, in this order: texts that lie as their days do."""
     match left:
+        case _ if clock.dialect == "hive":  # whose YYYY, the year of a week, is not told from yyyy
+            return None
         case exp.TimeToStr(this=inner, args={"format": exp.Literal() as form}):
             found = days_of(inner.this if isinstance(inner, exp.TimeStrToTime) else inner, find, clock)
         case exp.UnixToStr(args={"format": exp.Literal() as form}):
@@ -140,7 +142,15 @@ def _between(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock
         if found is None or not (found.dates or clock.dialect in SPARKS):
             continue
         fixed = fold(other, clock)
-        day = None if fixed is None else _day(fixed, cut=clock.dialect in SPARKS)
+        whole_days = not left.args.get("unit")  # with a unit Spark counts days of 24 hours
+        if (
+            fixed is not None
+            and not whole_days
+            and clock.dialect in SPARKS
+            and not (found.dates and fixed.kind == "date")
+        ):
+            return None
+        day = None if fixed is None else _day(fixed, cut=clock.dialect in SPARKS and whole_days)
         count = _whole(literal)
         if day is None or count is None:
             return None
@@ -192,10 +202,11 @@ def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock)
     return found.told(op, day, day + dt.timedelta(days=1), solved=False)  # Spark does so itself
 
 
-def days_of(node: exp.Expr, find: Find, clock: Clock) -> _Days | None:
+def days_of(node: exp.Expr, find: Find, clock: Clock) -> Days | None:
     """The column under casts to dates, and to the type that it has, or under what makes times of counts."""
     node = _without_date_cast(node)
-    of_a_day = not isinstance(node, exp.UnixToStr) or python_form(node.args["format"]) == WRITTEN
+    form = node.args.get("format") if isinstance(node, exp.UnixToStr) else None
+    of_a_day = form is None or (isinstance(form, exp.Literal) and python_form(form) == WRITTEN)
     if of_a_day and (counts := _counts(node, find, clock)) is not None:
         return counts
     found = find(node)
@@ -204,12 +215,12 @@ def days_of(node: exp.Expr, find: Find, clock: Clock) -> _Days | None:
     if found is None or not _temporal(found[1]):
         return None
     dates = found[1] is not None and found[1].value_type.family == "date"
-    return _Days(found[0], dates)
+    return Days(found[0], dates)
 
 
-def _counts(node: exp.Expr, find: Find, clock: Clock) -> _Days | None:
+def _counts(node: exp.Expr, find: Find, clock: Clock) -> Days | None:
     own = counted(node, find, clock)
-    return None if own is None else _Days(own.name, False, own)
+    return None if own is None else Days(own.name, False, own)
 
 
 def _day(literal: Literal, cut: bool = False) -> dt.date | None:

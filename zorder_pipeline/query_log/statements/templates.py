@@ -179,6 +179,8 @@ class Parser:
             for condition in (*recipe.conditions, *recipe.implied):
                 for node in condition.find_all(exp.Literal):
                     if (slot := markers.get(str(node.this))) is not None:
+                        if node.arg_key == "format":
+                            return None  # another one would stand there in its own dialect's letters
                         slots.setdefault(slot, []).append(node)
         lost = [marker for marker, number in markers.items() if number not in slots]
         if lost and any(marker in text for text in _texts(recipes) for marker in lost):

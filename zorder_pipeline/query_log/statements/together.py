@@ -12,7 +12,7 @@ from zorder_pipeline.model.written_days import days_together
 
 from .constants import fold
 from .context import Context
-from .days import days_of
+from .days import Days, days_of
 
 __all__ = ["told_together"]
 
@@ -32,23 +32,21 @@ def told_together(nodes: Sequence[exp.Expr], context: Context) -> list[Predicate
 
     Delta does not see through them, scans through ``reading/`` do.
     """
-    asked: dict[str, dict[str, frozenset[int]]] = defaultdict(dict)
-    columns = {}
+    asked: dict[Days, dict[str, frozenset[int]]] = defaultdict(dict)
     for node in (node.unnest() for node in nodes):
         part, inner = _part(node.this.unnest() if isinstance(node.this, exp.Expr) else node)
         values = _values(node, context) if part else frozenset()
         own = days_of(inner, context.typed, context.clock) if values and inner is not None else None
         if own is None:
             continue
-        columns[own.name] = own
-        known = asked[own.name].get(part)
-        asked[own.name][part] = values if known is None else known & values
+        known = asked[own].get(part)
+        asked[own][part] = values if known is None else known & values
     found: list[Predicate] = []
-    for name, parts in asked.items():
+    for own, parts in asked.items():
         spans = days_together(parts)
         if spans:  # without any nothing is said: Delta does not see that either
             try:
-                found.append(Or(tuple(columns[name].told("=", *span) for span in spans)))
+                found.append(Or(tuple(own.told("=", *span) for span in spans)))
             except (ValueError, LookupError, OverflowError):  # days that do not begin there
                 continue
     return found

@@ -538,3 +538,28 @@ def test_a_query_for_several_tables_is_told_as_one_that_is_not_read(dialect: str
 def test_texts_that_are_values_make_no_templates(form: str) -> None:
     parser = Parser(Catalog(ALIASES, SCHEMAS))
     assert len({parser.template for text in "abc" if parser.scans(form.replace("{}", text))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "condition", "told"),
+    [
+        ("hive", "CAST(a AS TIMESTAMP) < '2024-01-01'", "a < 1704067200"),  # milliseconds, unless a setting says else
+        ("hive", "date_format(d, 'YYYY-MM-dd') = '2025-12-30'", "DATE"),  # the year of the week
+        ("duckdb", "to_timestamp(a) < '2024-01-01'", "a < 1704067200"),
+    ],
+)
+def test_what_other_dialects_mean_otherwise_is_not_taken_for_spark_s(dialect: str, condition: str, told: str) -> None:
+    found = parse_statement(
+        f"SELECT * FROM t WHERE {condition}", dialect=dialect, aliases=ALIASES, schemas=SCHEMAS, zone="America/New_York"
+    )
+    assert not isinstance(found, Unusable)
+    assert told not in found[0].predicate.to_sql()
+
+
+def test_a_format_is_read_anew_in_each_statement_of_a_template() -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS, dialect="trino"))
+    for _ in range(3):
+        for form, value in (("%Y", "2024"), ("%Y", "2023"), ("%M", "January"), ("%Y-%m", "2024-02")):
+            statement = f"SELECT a FROM t WHERE date_format(ts, '{form}') = '{value}'"
+            alone = parse_statement(statement, dialect="trino", aliases=ALIASES, schemas=SCHEMAS)
+            assert parser.scans(statement) == alone, statement
