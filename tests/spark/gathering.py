@@ -10,15 +10,15 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
-from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.session_conf import session_zone
 
 __all__ = ["asked_of", "files_of", "gathered", "read_alike", "rows_of", "same_answer"]
 
 
 def asked_of(snapshot: TableSnapshot, *conditions: str) -> tuple[Feature, ...]:
     """What statistics the conditions ask for, in the session as it is."""
-    queries, zone = [], zone_of(snapshot.spark)
+    queries, zone = [], session_zone(snapshot.spark)
     for condition in conditions:
         statement = f"SELECT * FROM t WHERE {condition}"
         scans = parse_statement(statement, aliases={"t": "t"}, schemas={"t": snapshot.schema}, zone=zone)

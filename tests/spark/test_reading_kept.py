@@ -18,9 +18,8 @@ from tests.spark.gathering import asked_of, gathered, same_answer
 from zorder_pipeline import pipeline
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
-from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import open_table
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import session_zone, set_for_a_while
 
 pytestmark = pytest.mark.matrix
 
@@ -147,7 +146,7 @@ def test_a_session_that_names_no_time_zone_has_the_machine_s(spark: SparkSession
     with set_for_a_while(spark, {name: None}):
         zones.setDefault(zones.getTimeZone("Asia/Tokyo"))
         try:
-            assert zone_of(spark) == "Asia/Tokyo"
+            assert session_zone(spark) == "Asia/Tokyo"
         finally:
             zones.setDefault(own)
 

@@ -23,7 +23,7 @@ from zorder_pipeline.relayout.cell_zones import zones_by_cell
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_table
 from zorder_pipeline.relayout.verify import content_hash
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, set_for_a_while
 
 pytestmark = pytest.mark.matrix
 
@@ -161,6 +161,26 @@ def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
         assert rewritten(spark, path, committer, where="at < TIMESTAMP_LTZ'2023-11-14 22:30:00Z'").rows == 500
         assert rewritten(spark, path, committer, full=True).rows == 1000
     assert counted(spark, path, "unix_seconds(at)") == before
+
+
+def test_instants_are_written_in_the_machine_s_zone_where_the_session_names_none(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In UTC, which they were written in for want of a zone, a generated column is another and refuses the rows."""
+    path, zones = str(tmp_path / "t"), spark._jvm.java.util.TimeZone
+    own = zones.getDefault()
+    zones.setDefault(zones.getTimeZone("Asia/Tokyo"))
+    try:
+        with set_for_a_while(spark, {ZONE: None}):
+            columns = "k BIGINT, at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE))"
+            spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta PARTITIONED BY (at)")
+            rows = "SELECT /*+ REPARTITION(2) */ id, timestamp_seconds(1700000000 + id % 2 * 3600) FROM range(1000)"
+            spark.sql(f"INSERT INTO delta.`{path}` (k, at) {rows}")
+            before = counted(spark, path, "unix_seconds(at), day")
+            assert rewritten(spark, path).rows == 1000
+            assert counted(spark, path, "unix_seconds(at), day") == before
+    finally:
+        zones.setDefault(own)
 
 
 @pytest.mark.slow

@@ -26,10 +26,9 @@ from zorder_pipeline.model.ranges import NOTHING_TOLD, Boxes, Told
 from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.reading.halving import failures
 from zorder_pipeline.reading.partition_truths import partition_truths
-from zorder_pipeline.relayout.failures import ZONE
 from zorder_pipeline.relayout.partition_values import typed_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, set_for_a_while
 
 __all__ = ["boxes_on", "partitions_untold", "told_on"]
 

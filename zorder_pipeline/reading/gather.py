@@ -23,12 +23,13 @@ from zorder_pipeline.errors import TableError
 from zorder_pipeline.java import beside
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import Value, ValueType, canonical_array
+from zorder_pipeline.state.session_conf import session_zone
 
 from .few_values import few_values, of_codes, others_in, seen, slow
 from .file_numbers import number, uri
 from .halving import failures, halved
 from .quick_forms import BITS_EACH, PREDICATES_EACH, predicate_bits
-from .session import aggregates_as_usual, unshadowed, zone_of
+from .session import aggregates_as_usual, unshadowed
 from .wide_decimals import WIDE_DIGITS, as_double, wide_decimal
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             half = len(some) // 2
             return [] if not half else [*fields(some[:half]), *fields(some[half:])]
 
-    zone = zone_of(rows.sparkSession)
+    zone = session_zone(rows.sparkSession)
     found, own_zone = [], [feature for feature in features if feature.zone in ("", zone)]
     for feature, field in fields(unshadowed(rows.sparkSession, own_zone)):
         value_type = ValueType.parse(field.dataType.simpleString())

@@ -14,7 +14,7 @@ from zorder_pipeline.model.file_stats import Feature
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["aggregates_as_usual", "session_of", "unshadowed", "without_rules", "zone_of", "zone_rules"]
+__all__ = ["aggregates_as_usual", "session_of", "unshadowed", "without_rules", "zone_rules"]
 
 RULES = ", zone rules "
 _ORDER, _PATHS = "spark.sql.functionResolution.sessionOrder", "spark.sql.path.enabled"
@@ -121,8 +121,3 @@ def aggregates_as_usual(spark: SparkSession) -> bool:
 def unshadowed(spark: SparkSession, features: Iterable[Feature]) -> list[Feature]:
     """The features that call no function which the session has put in the place of Spark's own."""
     return [feature for feature in features if feature.kind == "column" or not _shadowed(spark, feature.sql)]
-
-
-def zone_of(spark: SparkSession) -> str:
-    """The session's time zone, which is the machine's where the session names none."""
-    return spark.conf.get("spark.sql.session.timeZone") or "UTC"

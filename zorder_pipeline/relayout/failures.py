@@ -11,14 +11,13 @@ from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.state.delta_tables import is_path
+from zorder_pipeline.state.session_conf import ZONE
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "cleaned_up", "not_opened", "of_constraints", "replaced_by_another", "told_plainly"]
+__all__ = ["answered", "cleaned_up", "not_opened", "of_constraints", "replaced_by_another", "told_plainly"]
 __all__ += ["unwritable"]
-
-ZONE = "spark.sql.session.timeZone"
 
 BROKEN = ("SparkConnectGrpcException", "RetriesExceeded")
 """What Spark Connect raises, itself and not by a class of its own, when no answer of the server came."""

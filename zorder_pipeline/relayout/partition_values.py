@@ -16,9 +16,8 @@ from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
 from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.zones import offset_of, zone_of
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, session_zone, set_for_a_while
 
-from .failures import ZONE
 from .file_list import ZONED
 from .snapshot import TableSnapshot
 
@@ -59,7 +58,7 @@ def writing_zone(snapshot: TableSnapshot, chosen: Chosen) -> dict[str, str]:
 
     Delta reads the values back from the names of folders, and an hour that comes twice has one name.
     """
-    zone, files = snapshot.spark.conf.get(ZONE, None) or "", snapshot.files()
+    zone, files = session_zone(snapshot.spark), snapshot.files()
     texts = {files.partitions[i][place] for place in _places(snapshot, "timestamp") for i in chosen}
     return {ZONE: "UTC"} if any(is_ambiguous(text, zone) for text in texts if text) else {}
 
@@ -181,7 +180,7 @@ def _zoneless(snapshot: TableSnapshot, chosen: Chosen, place: int) -> str | None
         return next((text for text in sorted(filter(None, texts)) if not ZONED.search(text)), None)
     # no public API tells the text, but an instant is the same in every session
     known = {values[place] for values in files.partitions}
-    zone = ELSEWHERE[snapshot.spark.conf.get(ZONE, None) == ELSEWHERE[0]]
+    zone = ELSEWHERE[session_zone(snapshot.spark) == ELSEWHERE[0]]
     with set_for_a_while(snapshot.spark, {ZONE: zone}):
         rows = snapshot.read()
         origin = rows.metadataColumn("_metadata").getField("file_path")  # so that nothing comes from Spark's cache

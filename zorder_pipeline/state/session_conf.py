@@ -1,4 +1,4 @@
-"""Settings of a session for a while, and those that the state is written under, whatever the session's own are for."""
+"""A session's settings: some for a while, those that the state is written under, and the time zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from zorder_pipeline.java import has_jvm, java_class
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["OWN_COMMITS", "apart", "set_for_a_while"]
+__all__ = ["OWN_COMMITS", "ZONE", "apart", "session_zone", "set_for_a_while"]
+
+ZONE = "spark.sql.session.timeZone"
 
 OWN_COMMITS: dict[str, str | None] = {
     "spark.databricks.delta.write.txnAppId": None,
@@ -55,6 +57,11 @@ def set_for_a_while(spark: SparkSession, conf: Mapping[str, str | None]) -> Iter
                     continue
                 with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
                     _put(settings, key, before)
+
+
+def session_zone(spark: SparkSession) -> str:
+    """The session's time zone, which is the machine's where the session names none."""
+    return spark.conf.get(ZONE) or "UTC"  # without a default of ours, in whose place Spark tells the machine's
 
 
 @contextlib.contextmanager

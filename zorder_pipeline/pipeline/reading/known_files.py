@@ -24,12 +24,12 @@ from zorder_pipeline.reading.gathered import Gathered
 from zorder_pipeline.reading.generated import is_partitioned_by_generated
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
-from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
+from zorder_pipeline.reading.session import session_of, unshadowed
 from zorder_pipeline.reading.unprepared import AS_WRITTEN, SKIPPING
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.session_conf import reads_otherwise
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import session_zone, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -161,7 +161,7 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     names = {
         leaf.path: (column.name, column.type) for leaf, column in zip(snapshot.leaves, schema.columns, strict=False)
     }
-    return KnownFiles(snapshot, schema, meanings, names, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
+    return KnownFiles(snapshot, schema, meanings, names, tests, ChosenFiles(snapshot), session_zone(spark), gathered)
 
 
 def comparable(snapshot: TableSnapshot) -> TableSchema:

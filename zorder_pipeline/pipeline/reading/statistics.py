@@ -31,11 +31,11 @@ from zorder_pipeline.reading.file_numbers import numbers, same_files
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.gathered import Gathered
-from zorder_pipeline.reading.session import session_of, zone_of
+from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import session_zone, set_for_a_while
 
 from .known_files import comparable
 
@@ -59,7 +59,7 @@ def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery])
     schema = comparable(snapshot)
     expressions = expression_candidates(queries, weights, schema)
     predicates = predicate_candidates(queries, weights, schema, ())
-    zone = zone_of(snapshot.spark)
+    zone = session_zone(snapshot.spark)
     return features_of(queries, weights, schema, snapshot.paths, expressions, predicates, zone)
 
 
