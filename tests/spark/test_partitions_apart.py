@@ -90,3 +90,18 @@ def test_what_was_approved_of_partitions_that_are_deleted_since_is_nothing_to_do
     assert pipeline.carry_out(spark, both).decision == "applied"
     with pytest.raises(NoPartitionError, match="matches no partition"):
         pipeline.carry_out(spark, replace(judged, partitions=None), where="p = 1")
+
+
+def test_a_condition_that_ends_in_a_comment_holds_with_the_partitions_of_a_plan(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The brackets that join the two were part of the comment."""
+    path, where = plain(spark, tmp_path / "t", "p"), "p < 2 -- the older ones"
+    judged = pipeline.judge_table(
+        spark, path, pipeline.layout_by_hand(spark, path, {"k": 3}), gate=GateSettings(enabled=False), where=where
+    )
+    done = pipeline.carry_out(spark, replace(judged, partitions=("p=1", "p=2")), where=where)
+    assert done.decision == "applied"
+    files = open_table(spark, path).files()
+    laid_out = {values for values, layout in zip(files.partitions, files.layout, strict=True) if layout}
+    assert laid_out == {("1",)}

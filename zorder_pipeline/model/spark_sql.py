@@ -7,7 +7,7 @@ import math
 from .ranges import Box, Boxes, Interval, Range
 from .values import Value, ValueType
 
-__all__ = ["boxes_sql", "cast_name", "column_sql", "value_sql"]
+__all__ = ["boxes_sql", "bracketed", "cast_name", "column_sql", "value_sql"]
 
 
 def column_sql(path: tuple[str, ...]) -> str:
@@ -27,6 +27,15 @@ def cast_name(kind: str) -> str:
     ('timestamp_ltz', 'decimal(9,2)')
     """
     return "timestamp_ltz" if kind == "timestamp" else kind
+
+
+def bracketed(condition: str) -> str:
+    """A condition in brackets, as a part of a longer one; with a line's end, as it may end in a comment.
+
+    >>> bracketed("ds = '2026-01-01' -- today")
+    "(ds = '2026-01-01' -- today\\n)"
+    """
+    return f"({condition}\n)"
 
 
 def value_sql(value: Value, value_type: ValueType) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import NoPartitionError, TableError
+from zorder_pipeline.model.spark_sql import bracketed
 
 from .file_list import FileList
 from .partition_values import typed_partitions
@@ -228,8 +229,8 @@ def _names_one(where: str, names: Sequence[str]) -> bool:
     from sqlglot import exp
 
     try:
-        # in brackets, as a text that begins with some words is a command; with a line's end, as it may end in a comment
-        found = sqlglot.parse_one(f"({where}\n)", dialect="spark").find_all(exp.Column)
+        # in brackets, as a text that begins with some words is a command
+        found = sqlglot.parse_one(bracketed(where), dialect="spark").find_all(exp.Column)
         return not {name.lower() for name in names}.isdisjoint(column.name.lower() for column in found)
     except sqlglot.errors.SqlglotError:
         return True

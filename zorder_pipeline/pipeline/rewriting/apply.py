@@ -16,6 +16,7 @@ from zorder_pipeline.model.partition_key import partition_values, partitions_con
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.spark_sql import bracketed
 from zorder_pipeline.pipeline.judging.approving import as_answered
 from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import ANY, NONE, OWN, Judgement, Rules
@@ -139,7 +140,7 @@ def carry_out(
     if chosen:
         types = snapshot.partition_types
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
-        where = these if where is None else f"({where}) AND ({these})"
+        where = these if where is None else f"{bracketed(where)} AND {bracketed(these)}"
     try:
         if dry_run:
             tried = rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # refuses what the rewrite would
