@@ -95,16 +95,15 @@ class Transaction:
 
     def replace(self, rows: DataFrame, how: Replacement) -> Written:
         """Write, verify, tag and commit; what fails before the commit changes nothing (see `discard` for its files)."""
-        visible = [column_sql((name,)) for name in self.current.struct.names]
         expected, size = self.replaced
-        before = content_hash(self.input_rows().select(*visible)) if how.verify == "hash" else None
+        before = content_hash(self._visible(self.input_rows())) if how.verify == "hash" else None
         try:
             added = self.write(rows, how.conf)
             count, written, bytes_added = actions_summary(added)
             if expected != written:  # the log's statistics may be wrong
                 check_counts(self.input_rows().count(), written)
             if before is not None:
-                check_hashes(before, content_hash(self.written_rows().select(*visible)))
+                check_hashes(before, content_hash(self._visible(self.written_rows())))
             metrics = {
                 "numAddedFiles": count,
                 "numRemovedFiles": len(self.paths),
@@ -143,6 +142,11 @@ class Transaction:
         none = nothing(self.spark)
         rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
         return DataFrame(rows, self.spark)
+
+    def _visible(self, rows: DataFrame) -> DataFrame:
+        """Rows without hidden columns; on Spark 4.0 Delta reads none without a type (VOID), either, which are null."""
+        there = set(rows.columns)
+        return rows.select(*(column_sql((name,)) for name in self.current.struct.names if name in there))
 
     def commit(
         self, tags: Sequence[Mapping[str, str]], metrics: Mapping[str, int], columns: Sequence[str], label: str
