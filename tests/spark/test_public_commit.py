@@ -231,15 +231,21 @@ def test_a_column_that_is_added_meanwhile_keeps_its_values(
     assert spark.read.format("delta").load(path).where("more = 'kept'").count() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "others", [pytest.param(0, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.matrix)]
+)
 def test_a_column_that_is_dropped_and_added_again_meanwhile_does_not_get_its_values_back(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
+    """Also where a stream commits so often that this is none of the newest commits any more."""
     path = create(spark, tmp_path / "t", {"delta.columnMapping.mode": "name"})
 
     def swap(rows: DataFrame) -> DataFrame:
         spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN v")
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN v BIGINT AFTER k")
+        for version in range(3, 3 + others):
+            told = {"timestamp": int(time.time() * 1000), "operation": "STREAMING UPDATE", "operationParameters": {}}
+            (Path(path) / "_delta_log" / f"{version:020}.json").write_text(json.dumps({"commitInfo": told}) + "\n")
         return rows
 
     changed(monkeypatch, swap)

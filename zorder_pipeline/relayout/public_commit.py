@@ -15,7 +15,7 @@ from zorder_pipeline.state.session_conf import OWN_COMMITS, set_for_a_while
 
 from .committer import Replacement, Written
 from .failures import answered, of_constraints
-from .history import METRICS, history_of, made_as, operation_of, told_with
+from .history import METRICS, commits_after, history_of, made_as, operation_of, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import COMMITS_SEARCHED, restore, restore_sql
 from .verify import content_hash, row_counts
@@ -170,7 +170,7 @@ class PublicCommitter:
             VerificationError: the rows differ.
         """
         before, after = self.current.at(version - 1), self.current.at(version)
-        between = [row for row in history_of(self.current, COMMITS_SEARCHED) if self.known < row["version"] < version]
+        between = commits_after(before, self.known)
         reshaped = any(word in operation_of(row) for row in between for word in RESHAPING)
         if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
