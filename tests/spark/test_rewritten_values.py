@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests.spark.delta_feature_cases import TYPE_CHECK
 from tests.spark.test_relayout import content, relayout, spec_for, version
 from zorder_pipeline import pipeline
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.partition_key import partition_condition
 from zorder_pipeline.pipeline.rewriting.proof import prove
@@ -195,7 +196,7 @@ def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: Spa
         assert rewritten(spark, path).committed
     assert DeltaTable(path).to_pyarrow_table().column("d").unique().to_pylist() == [day]
     instants = created(spark, tmp_path / "i", "k BIGINT, at TIMESTAMP", "id, timestamp_seconds(id)")
-    with set_for_a_while(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
+    with session_conf(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
         assert rewritten(spark, path, full=True).committed  # it has no instants
         with pytest.raises(UnsupportedTableError, match=r"set spark.sql.parquet.int96TimestampConversion to false"):
             rewritten(spark, instants)
@@ -208,8 +209,11 @@ def test_structs_without_a_field_that_files_have_do_not_become_null(spark: Spark
         spark.sql(f"ALTER TABLE delta.`{path}` {change}")
     before = counted(spark, path, "s IS NULL")
     assert before == [(False, 991), (True, 9)]
-    with set_for_a_while(spark, {"spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true"}):
+    old = open_table(spark, path)
+    with session_conf(spark, {"spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true"}):
         assert rewritten(spark, path).committed
+        contents = prove(old, open_table(spark, path), hashed=True).contents
+        assert contents[0] == contents[1]
     assert counted(spark, path, "s IS NULL") == before
 
 

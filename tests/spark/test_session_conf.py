@@ -1,5 +1,6 @@
 """Settings for a while: several sessions and users of them at once, and settings that are refused."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ from pyspark.sql import SparkSession
 
 import zorder_pipeline
 from tests.spark.gathering import gathered
+from tests.spark.test_relayout import spec_for
 from zorder_pipeline import pipeline
+from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.java import class_name
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.reading import choosing, known_files
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
+from zorder_pipeline.pipeline.rewriting.proof import prove
 from zorder_pipeline.reading.relations import analysed, optimized, scans
 from zorder_pipeline.reading.unprepared import unprepared
+from zorder_pipeline.relayout.cell_zones import zones_by_cell
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.job import Safety
 from zorder_pipeline.relayout.rewrite import rewrite
@@ -122,12 +127,8 @@ def test_plans_are_optimized_by_the_settings_that_their_session_has_now(spark: S
     assert session.conf.get("spark.databricks.delta.stats.skipping", "true") == "true"
 
 
-@pytest.mark.parametrize("name", ["id", "ID"])
-def test_columns_that_files_spell_otherwise_keep_their_values_in_sessions_that_mind_the_case(
-    spark: SparkSession, tmp_path: Path, name: str
-) -> None:
-    """Such a session reads nulls there: a rewrite made them last, and statistics hid the rows from everybody."""
-    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+def of_hive(spark: SparkSession, path: str, name: str = "id") -> SparkSession:
+    """A table of ten rows whose first file spells a column otherwise, and a session that reads nulls there."""
     for start, spelled in ((0, name.swapcase()), (5, name)):
         rows = spark.range(start, start + 5).selectExpr(f"id AS {spelled}", "id AS v")
         rows.coalesce(1).write.parquet(f"{path}/{start}")
@@ -137,6 +138,16 @@ def test_columns_that_files_spell_otherwise_keep_their_values_in_sessions_that_m
     spark.sql(f"CONVERT TO DELTA parquet.`{path}`")
     minding = spark.newSession()
     minding.conf.set("spark.sql.caseSensitive", "true")
+    return minding
+
+
+@pytest.mark.parametrize("name", ["id", "ID"])
+def test_columns_that_files_spell_otherwise_keep_their_values_in_sessions_that_mind_the_case(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """Such a session reads nulls there: a rewrite made them last, and statistics hid the rows from everybody."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    minding = of_hive(spark, path, name)
     table = open_table(minding, path)
     assert [column.name for column in table.schema.columns] == [name, "v"]
     feature = Feature(name, "column", "bigint", name, (name,), True)
@@ -149,3 +160,24 @@ def test_columns_that_files_spell_otherwise_keep_their_values_in_sessions_that_m
     for session in (spark, minding):
         rows = session.read.format("delta").load(path).collect()
         assert sorted((row[0], row[1]) for row in rows) == [(i, i) for i in range(10)]
+
+
+def test_what_a_session_that_minds_the_case_tells_of_a_table_is_what_others_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It was told of nulls: the sample and the zones that a layout is chosen by, and the proof, which took a right
+    relayout for a wrong one."""
+    path, log = str(tmp_path / "t"), tmp_path / "log.jsonl"
+    minding = of_hive(spark, path)
+    table = open_table(minding, path)
+    sample = take_sample(table, ["id"], rows=10, seed=0, total_rows=10).columns["id"]
+    assert (sample.valid.all(), sorted(sample.values)) == (True, list(range(10)))
+    cells = zones_by_cell(table, spec_for("id", span=10), ["id"], table.files().path.tolist())
+    assert (cells.rows.sum(), cells.nulls["id"].sum()) == (10, 0)
+    zones = open_table(minding, path, committer="public").files().zones_of(["id"])["id"]
+    assert (zones.null_count.tolist(), sorted(zones.low)) == ([0, 0], [0, 5])
+    log.write_text(json.dumps({"statement": f"SELECT * FROM delta.`{path}` WHERE id < 3"}))
+    assert pipeline.evaluate(minding, path, [str(log)]).matched_per_query.tolist() == [3]
+    assert rewrite(table, Compaction(1000), safety=Safety("hash")).committed
+    proof = prove(table, open_table(minding, path), hashed=True)
+    assert proof.contents[0] == proof.contents[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,6 +52,9 @@ class Snapshot(Protocol):
 
     def read_files(self, paths: Sequence[str]) -> DataFrame:
         """The live rows of some of its files."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """In the block rows of it have the values that other sessions read."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,8 @@ def take_sample(
         frame = frame.where(number < F.lit(int(most * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
     asked = [path.alias("path"), place.alias("place"), *([number] if uneven else []), *asked]
-    more, table = _evaluated(frame, asked, expressions or {})
+    with snapshot.reading():
+        more, table = _evaluated(frame, asked, expressions or {})
     if uneven:
         table = _thinned(table, dict(zip(files.path[some].tolist(), share.tolist(), strict=True)), snapshot.location)
     file, paths = _numbered(table["path"])

@@ -64,7 +64,7 @@ def zones_by_cell(
     found += [F.count(asked[name]).alias(f"valid{i}") for i, name in enumerate(columns)]
     found += [F.min(asked[name]).alias(f"low_{name}") for name in ordered]
     found += [F.max(asked[name]).alias(f"high_{name}") for name in ordered]
-    with set_for_a_while(snapshot.spark, COMPILED):
+    with snapshot.reading(), set_for_a_while(snapshot.spark, COMPILED):
         table = keyed.groupBy(*groups, KEY).agg(*found).toArrow()
     rows = table["rows"].to_numpy().astype(np.int64)
     bounds = {}

@@ -161,7 +161,7 @@ def _zones(
         return zones_of_batch(snapshot, pa.table({"path": pa.array(path.tolist(), pa.string()), **texts}), live, asked)
     rows = snapshot.read()
     grouped = rows.groupBy(rows.metadataColumn("_metadata").getField("file_path").alias("path"))
-    with set_for_a_while(snapshot.spark, ANY_AGE):
+    with snapshot.reading():
         batch = grouped.agg(*wanted).toArrow().combine_chunks()
     place = {name: i for i, name in enumerate(batch["path"].to_pylist())}
     batch = batch.take(pa.array([place[name] for name in path], pa.int64()))

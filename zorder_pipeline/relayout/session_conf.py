@@ -9,7 +9,7 @@ from zorder_pipeline.errors import UnsupportedTableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "AS_OTHERS", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
@@ -49,12 +49,14 @@ _REBASED = {
 """With the name that each had before Spark 3.2, which counts where the one of today is not set."""
 _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
 _NULL_STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
-WHOLE_STRUCTS = {_NULL_STRUCTS: "false"}
-"""Take a struct for what its file says, also where that has none of the fields that are asked for: it would be null."""
 _BY_CASE = "spark.sql.caseSensitive"
-AS_NAMED = {_BY_CASE: "false"}
-"""Find a column also in files that spell it otherwise, as Hive and others wrote them before a table was made of them: a
-session that minds the case reads nulls there, and would write them. No two columns of Delta differ by case alone."""
+AS_OTHERS = {_NULL_STRUCTS: "false", _BY_CASE: "false", _SHIFTED: "false"}
+"""Read values as sessions usually do, whatever this one is for.
+
+A struct is what its file says, also where that has none of the fields that are asked for: it would be null. A column is
+found also in files that spell it otherwise, as Hive and others wrote them before a table was made of them: a session
+that minds the case reads nulls there, and would write them. No two columns of Delta differ by case alone. Instants of
+other engines are not shifted."""
 
 
 def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
@@ -75,13 +77,13 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    meant = AS_STORED | AS_SORTED | AS_NAMED | WHOLE_STRUCTS | _MEANT
+    meant = AS_STORED | AS_SORTED | AS_OTHERS | _MEANT
     return ALL_ROWS | meant | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:
     """Settings under which all rows are read, no value otherwise than other sessions read it: that fails instead."""
-    return ALL_ROWS | AS_NAMED | WHOLE_STRUCTS | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_OTHERS | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def reads_otherwise(spark: SparkSession) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, get_args
 
@@ -21,7 +22,7 @@ from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported, why_unwritable
-from .session_conf import ANY_AGE
+from .session_conf import ANY_AGE, AS_OTHERS
 from .sessions import inside_table, no_table, other_format, session_versions
 
 if TYPE_CHECKING:
@@ -190,6 +191,13 @@ class TableSnapshot:
 
         frame = self.jlog.createDataFrame(self.jsnapshot, self.actions_of(paths), False, nothing(self.spark))
         return DataFrame(frame, self.spark)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """In the block rows of it have the values that other sessions read, and it may be of any age.
+
+        What the session passes over, and by which calendar it reads days of old, is its own matter all the same.
+        """
+        return set_for_a_while(self.spark, ANY_AGE | AS_OTHERS)
 
     @cached_property
     def add_files(self) -> AddFiles:

@@ -79,7 +79,8 @@ def confirmed_in(
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
     table = hilbert_table(spec) if spec.curve == "hilbert" else None
     paths = files.path[rewritten].tolist()
-    spec = extended_for(spec, extended, snapshot, files, rewritten, snapshot.read_files(paths))
+    with snapshot.reading():
+        spec = extended_for(spec, extended, snapshot, files, rewritten, snapshot.read_files(paths))
     if spec.tree is None and spec.highest.bit_length() > MOST_CELL_BITS:
         return {}
     cells = zones_by_cell(snapshot, spec, columns, paths, table)

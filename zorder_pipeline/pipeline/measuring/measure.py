@@ -91,7 +91,7 @@ def evaluate(
     if count_matches:
         # what the statistics do not see through, such as a year, tells the rows that match all the same
         solved = boxes_on(snapshot, conditions, solved=True, told=told)
-        with set_for_a_while(spark, COMPILED):
+        with snapshot.reading(), set_for_a_while(spark, COMPILED):
             matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
     return Evaluation(
         queries=len(queries),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zorder_pipeline.relayout.history import commits_after, is_ours, spans
-from zorder_pipeline.relayout.session_conf import ALL_ROWS, ANY_AGE
+from zorder_pipeline.relayout.session_conf import ALL_ROWS
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.relayout.verify import content_hash, row_counts
 from zorder_pipeline.state.session_conf import set_for_a_while
@@ -63,7 +63,7 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
         hashed: compare the content of every row, which reads the table twice for each run of commits; without it the
             null counts of the files' statistics are compared.
     """
-    with set_for_a_while(after.spark, ANY_AGE | ALL_ROWS):
+    with after.reading(), set_for_a_while(after.spark, ALL_ROWS):
         return _proof(before, after, hashed)
 
 
