@@ -93,6 +93,37 @@ def test_what_is_lost_hides_neither_the_work_s_failure_nor_what_was_noted(
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
+def test_a_recording_that_was_stopped_notes_nothing_more_and_the_next_one_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state, spool = (str(tmp_path / name) for name in ("t", "state", "spool"))
+    spark.range(50).write.format("delta").save(path)
+
+    def ask(id: int, session: SparkSession = spark) -> None:
+        session.read.format("delta").load(path).where(f"id = {id}").collect()
+        session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+
+    def listening() -> int:
+        return len(spark._jsparkSession.listenerManager().listListeners())
+
+    before = listening()
+    first = zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None)
+    assert listening() == before + 1
+    ask(1)
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    first.stop()
+    assert listening() == before
+    ask(2)
+    ask(3, clone)  # which has the listeners that there were
+    with zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None) as second:
+        ask(4)
+    ask(5)
+    assert (first.recorder.noted, second.recorder.noted) == (1, 1)
+    log = stored_log(spark, state)
+    assert [query.predicate.to_sql() for query in log.queries] == ["id = 1", "id = 4"]
+    assert not list((tmp_path / "spool").iterdir())
+
+
 @pytest.mark.matrix
 def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: SparkSession, tmp_path: Path) -> None:
     path, state, late = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%late%'"

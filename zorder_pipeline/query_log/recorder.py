@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import threading
 import time
-import uuid
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.java import has_jvm, java_class, reason_of, scala_object
 from zorder_pipeline.model.wording import counted
+
+from .spool import delete_unfinished, written_to
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -33,7 +33,7 @@ START = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
 END = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd"
 ZONE = "spark.sql.session.timeZone"
 MOST_QUERIES, MOST_CHARACTERS = 500, 4 << 20
-"""The queue is spilled when it holds so many executions, or so much text."""
+"""The queue is spilled when so many executions have come in, or so much text, since that was last tried."""
 MOST_KEPT = 8
 """While nothing can be spilled the queue holds so many times that text at most."""
 LARGEST_PLAN = 2 << 20
@@ -79,14 +79,15 @@ class Recorder:
         self._failure = ""
         self._lines: list[str] = []
         self._characters = 0
+        self._untried, self._untried_characters = 0, 0
         self._lock = threading.Lock()
         self._user = str(spark.sparkContext.sparkUser())
-        self._listener: _Listener | None = None
+        self._registered: JavaObject | None = None
 
     @property
     def listening(self) -> bool:
         """Whether it has begun to listen and was not stopped."""
-        return self._listener is not None
+        return self._registered is not None
 
     @property
     def dropped(self) -> int:
@@ -119,19 +120,21 @@ class Recorder:
         """Begin to listen; a second call does nothing."""
         from pyspark.java_gateway import ensure_callback_server_started
 
-        if self._listener is None:
+        if not self.listening:
             self.spool.mkdir(parents=True, exist_ok=True)
+            delete_unfinished(self.spool)
             ensure_callback_server_started(self.spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-            self._listener = _Listener(self)
-            self.spark._jsparkSession.listenerManager().register(self._listener)
+            # py4j makes another Java object each time that it is handed one of Python's, and Spark goes by the object
+            self._registered = java_class(self.spark, "java.util.Objects").requireNonNull(_Listener(self))
+            self.spark._jsparkSession.listenerManager().register(self._registered)
 
     def stop(self) -> None:
         """Listen no more, and write what is in memory to the spool."""
-        if self._listener is not None:
+        if self.listening:
             self.wait()
             with contextlib.suppress(Exception):  # the session may be gone
-                self.spark._jsparkSession.listenerManager().unregister(self._listener)
-            self._listener = None
+                self.spark._jsparkSession.listenerManager().unregister(self._registered)
+            self._registered = None
         self.spill()
 
     def spill(self) -> Path | None:
@@ -142,32 +145,44 @@ class Recorder:
         """
         with self._lock:
             lines, self._lines, self._characters = self._lines, [], 0
+            self._untried, self._untried_characters = 0, 0
         if not lines:
             return None
         try:
-            return self._written(lines)
+            return written_to(self.spool, [self._first_line, *lines])
         except OSError:
-            self._put_back(lines)
+            with self._lock:
+                self._lines = lines + self._lines
+                self._characters = sum(map(len, self._lines))
+                self._drop_oldest()
             raise
 
-    def _put_back(self, lines: list[str]) -> None:
-        """To the front of the queue, from which the oldest executions are dropped beyond `MOST_KEPT`."""
-        with self._lock:
-            self._lines = lines + self._lines
-            self._characters = sum(map(len, self._lines))
-            while self._characters > MOST_KEPT * MOST_CHARACTERS:
-                self._characters -= len(self._lines.pop(0)) + len(self._lines.pop(0))
-                self._dropped[NO_ROOM] += 1
+    @property
+    def _first_line(self) -> str:
+        return json.dumps({"Event": "SparkListenerApplicationStart", "User": self._user})
 
-    def _written(self, lines: list[str]) -> Path:
-        start = json.dumps({"Event": "SparkListenerApplicationStart", "User": self._user})
-        target = self.spool / f"{int(time.time())}-{os.getpid()}-{uuid.uuid4().hex[:12]}.jsonl"
-        scratch = target.with_suffix(".tmp")
-        self.spool.mkdir(parents=True, exist_ok=True)  # whoever cleans up temporary folders may have taken it
-        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write("\n".join([start, *lines]) + "\n")  # for nobody else: plans hold literals
-        scratch.replace(target)  # whoever reads the folder sees whole files only
-        return target
+    def _queue(self, start: str, end: str) -> bool:
+        """Put the lines of an execution into the queue; returns whether it is time to spill it.
+
+        Where that failed it is not tried again at each execution, but when as much has come in once more.
+        """
+        with self._lock:
+            self.noted += 1
+            self._lines += [start, end]
+            self._characters += len(start) + len(end)
+            self._drop_oldest()
+            self._untried += 1
+            self._untried_characters += len(start) + len(end)
+            return self._untried >= MOST_QUERIES or self._untried_characters >= MOST_CHARACTERS
+
+    def _drop_oldest(self) -> None:
+        """Drop the oldest executions beyond `MOST_KEPT`."""
+        first = 0
+        while self._characters > MOST_KEPT * MOST_CHARACTERS:
+            self._characters -= len(self._lines[first]) + len(self._lines[first + 1])
+            self._dropped[NO_ROOM] += 1
+            first += 2
+        del self._lines[:first]
 
     def wait(self) -> None:
         """Return when Spark has told of every execution that has ended."""
@@ -178,7 +193,9 @@ class Recorder:
         self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
 
     def note(self, execution: JavaObject, nanoseconds: int, error: str | None = None) -> None:
-        """Put an execution into the queue."""
+        """Put an execution into the queue; once stopped it does nothing, as sessions cloned before go on telling."""
+        if not self.listening:
+            return
         ended = int(time.time() * 1000)
         began = ended - nanoseconds // 1_000_000
         plan = self._plan(execution)
@@ -190,12 +207,7 @@ class Recorder:
         head = json.dumps({"Event": START, "executionId": key, "time": began, "modifiedConfigs": {ZONE: zone}})
         start = f'{head[:-1]}, "sparkPlanInfo": {plan}}}'
         end = json.dumps({"Event": END, "executionId": key, "time": ended, "errorMessage": error})
-        with self._lock:
-            self._lines += [start, end]
-            self._characters += len(start) + len(end)
-            self.noted += 1
-            full = len(self._lines) >= 2 * MOST_QUERIES or self._characters >= MOST_CHARACTERS
-        if full:
+        if self._queue(start, end):
             with contextlib.suppress(OSError):  # what is in memory stays there
                 self.spill()
 

@@ -1,9 +1,13 @@
-"""What a recorder spilled: moved from the local disk to a folder that every executor sees, and deleted from there."""
+"""What a recorder spilled: written to the local disk, moved to a folder that every executor sees, deleted there."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import time
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,22 +18,58 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["RECORDED", "any_moved", "delete_moved", "moved_to", "written_as"]
+__all__ = ["RECORDED", "any_moved", "delete_moved", "delete_unfinished", "moved_to", "written_as", "written_to"]
 
 RECORDED = "recorded"
 """The folder of the state that they are moved to."""
 _NAME = re.compile(r"(_?)(\d+)-\d+-[0-9a-f]+\.jsonl")
 """A spilled file: it has a mark as long as it is copied, and the second since 1970 in which it was written."""
+_UNFINISHED = re.compile(r"\d+-\d+-[0-9a-f]+\.tmp")
+"""One that is being written, or was when its process ended."""
+ABANDONED = 3_600.0
+"""Seconds since anything was written to such a file from which on nobody is at it."""
+
+
+def written_to(spool: Path, lines: Sequence[str]) -> Path:
+    """Write lines to a new file of a local folder, which is made where it is missing; returns the file.
+
+    Raises:
+        OSError: it cannot be written; nothing of it stays.
+    """
+    spool.mkdir(parents=True, exist_ok=True)  # whoever cleans up temporary folders may have taken it
+    target = spool / f"{int(time.time())}-{os.getpid()}-{uuid.uuid4().hex[:12]}.jsonl"
+    scratch = target.with_suffix(".tmp")
+    try:
+        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")  # for nobody else: plans hold literals
+        scratch.replace(target)  # whoever reads the folder sees whole files only
+    finally:
+        scratch.unlink(missing_ok=True)
+    return target
+
+
+def delete_unfinished(spool: Path) -> None:
+    """Delete from a local folder what processes left that were killed while they wrote: it holds literals.
+
+    What another recorder is writing there now stays, and so do files that are none of a recorder's.
+    """
+    before = time.time() - ABANDONED
+    for file in spool.glob("*.tmp"):
+        with contextlib.suppress(OSError):  # another one was faster, or it is another user's
+            if _UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
+                file.unlink()
 
 
 def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
     """Move the whole files of a local folder to ``place``, on any Hadoop filesystem; returns how many they were.
 
     A file that is there already was copied by a run that was cut off: it is written again, the same, under its name.
+    What was never written to its end is deleted (`delete_unfinished`).
 
     Raises:
         ZorderError: a file cannot get its name there; it stays in the local folder.
     """
+    delete_unfinished(spool)
     path, folder, filesystem = _reached(spark, place)
     files = sorted(spool.glob("*.jsonl"))
     if files:
