@@ -17,6 +17,7 @@ from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.pipeline.reading.recording import Recording
 from zorder_pipeline.query_log import recorder
+from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.spool import moved_to
 
 
@@ -255,6 +256,48 @@ def test_what_cannot_be_written_waits_and_costs_the_work_nothing(spark: SparkSes
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
+@pytest.mark.filterwarnings("ignore:queries of a are recorded without its columns")
+@pytest.mark.parametrize("named", ["{}/a", pytest.param("default.out_of_reach", marks=pytest.mark.matrix)])
+def test_a_table_that_is_out_of_reach_for_a_while_costs_nothing_of_what_was_recorded(
+    spark: SparkSession, tmp_path: Path, named: str
+) -> None:
+    """All was read again, without it and then once more with it, and its queries counted for nothing meanwhile."""
+    paths = {name: tmp_path / name for name in ("a", "b")}
+    for path in paths.values():
+        spark.range(10).write.format("delta").save(str(path))
+    catalog = f"out_of_reach_{tmp_path.name}".replace("-", "_")
+    a = named.format(tmp_path if "{}/" in named else catalog)
+    if "/" not in a:
+        spark.sql(f"CREATE TABLE {a} USING delta LOCATION '{paths['a']}'")
+    state, spool = str(tmp_path / "state"), str(tmp_path / "spool")
+
+    def begun() -> Recording:
+        return zorder_pipeline.record(
+            spark, state=state, tables={"a": a, "b": str(paths["b"])}, spool=spool, every=None
+        )
+
+    def flushed(recording: Recording, *asked: str, id: int) -> tuple[int, list[int]]:
+        for name in asked:
+            spark.read.format("delta").load(str(paths[name])).where(f"id = {id}").collect()
+        added = recording.flush()
+        log = stored_log(spark, state)
+        return added, [len(log.of_table([name])) for name in paths]
+
+    recording = begun()
+    assert flushed(recording, "a", "b", id=1) == (2, [1, 1])
+    paths["a"].rename(tmp_path / "elsewhere")
+    assert flushed(recording, "b", id=2) == (1, [1, 2])
+    recording.stop()
+    recording = begun()  # as the next process, which has not opened it yet
+    assert flushed(recording, "b", id=3) == (1, [1, 3])
+    (tmp_path / "elsewhere").rename(paths["a"])
+    assert flushed(recording, "a", id=4) == (1, [2, 3])
+    recording.stop()
+    if "/" not in named:
+        spark.sql(f"DROP TABLE {named}")
+    assert LogStore(spark, state).read("log_files").where("replaces IS NOT NULL").count() == 0
+
+
 @pytest.mark.slow
 def test_a_table_that_is_gone_stops_no_other_s_recording(spark: SparkSession, tmp_path: Path) -> None:
     state, tables = str(tmp_path / "state"), {name: str(tmp_path / name) for name in ("a", "b")}
@@ -265,8 +308,8 @@ def test_a_table_that_is_gone_stops_no_other_s_recording(spark: SparkSession, tm
         for path in tables.values():
             spark.read.format("delta").load(path).where("id = 1").collect()
         shutil.rmtree(tables["a"])
-        with pytest.warns(UserWarning, match="queries of a are not recorded: .*/a is no Delta table"):
-            assert recording.flush() == 1
+        with pytest.warns(UserWarning, match="queries of a are recorded without its columns until .*/a is no Delta t"):
+            assert recording.flush() == 2
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for id in (2, 3):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm, reason_of
 from zorder_pipeline.model.places import known_as, local_path
-from zorder_pipeline.pipeline.logs import ingest_into, names_of
+from zorder_pipeline.pipeline.logs import Unopened, ingest_into, names_of, places_in_state
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.recorder import Recorder
 from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to, written_as
@@ -57,6 +57,7 @@ class Recording:
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._missed: set[str] = set()
+        self._lying: dict[str, str] = {}
         self._timer: threading.Thread | None = None
         self._blocks = 0
         self._session = str(spark._jsparkSession.sessionUUID())
@@ -105,7 +106,7 @@ class Recording:
             self._left = True
             opened = {name: self._opened(name, table) for name, table in self.tables.items()}
             known = {name: found for name, found in opened.items() if found is not None}
-            if self.tables and not known:  # what is asked of no table would be asked of all
+            if self.tables and all(isinstance(found, Unopened) for found, _ in known.values()):  # it waits for one
                 return 0
             added = ingest_into(self.spark, self.state, [LogSource(place, "spark-events")], known)
             self._left = False
@@ -119,17 +120,34 @@ class Recording:
         told = json.dumps(sorted(self.tables.items()))
         return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
-    def _opened(self, name: str, table: str) -> tuple[TableSnapshot, tuple[str, ...]] | None:
-        """A table as queries are read with; None of one that cannot be opened, which is told once."""
+    def _opened(self, name: str, table: str) -> tuple[TableSnapshot | Unopened, tuple[str, ...]] | None:
+        """A table as queries are read with: one that cannot be opened now by where it lies, which is told once.
+
+        Left out, all that was ever recorded would be read again, now without it and then with it; None where nobody
+        knows where it lies.
+        """
+        found: TableSnapshot | Unopened
         try:
-            snapshot = open_table(self.spark, table)
+            found = open_table(self.spark, table)
         except ZorderError as error:
+            place = self._lies_at(name, table)
             if name not in self._missed:
                 self._missed.add(name)
-                warnings.warn(f"queries of {name} are not recorded: {error}", stacklevel=2)
-            return None
-        self._missed.discard(name)
-        return snapshot, names_of(table, snapshot, [name])
+                how = "not recorded" if place is None else "recorded without its columns"
+                warnings.warn(f"queries of {name} are {how} until it can be opened: {error}", stacklevel=2)
+            if place is None:
+                return None
+            found = Unopened.at(place)
+        else:
+            self._missed.discard(name)
+            self._lying[name] = found.location
+        return found, names_of(table, found, [name])
+
+    def _lies_at(self, name: str, table: str) -> str | None:
+        """Where a table lies, as far as it is known without opening it."""
+        if name in self._lying:
+            return self._lying[name]
+        return _in_plans(self.spark, table) if "/" in table else places_in_state(self.spark, self.state).get(name)
 
     def stop(self) -> None:
         """Record no more, and append what there is to the state's query log; a warning tells what was lost."""
@@ -252,16 +270,16 @@ def _started(asked: Recording) -> Recording:
     return asked
 
 
-def _in_plans(spark: SparkSession, state: str) -> str:
-    """How plans write the state's folder; as it was given where its filesystem cannot be reached."""
+def _in_plans(spark: SparkSession, place: str) -> str:
+    """How plans write a folder; as it was given where its filesystem cannot be reached."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     if has_jvm(spark):
         with contextlib.suppress(Py4JError, PySparkException):
-            return written_as(spark, state)
-    local = local_path(state)
-    return state if local is None else str(Path(local).absolute())
+            return written_as(spark, place)
+    local = local_path(place)
+    return place if local is None else str(Path(local).absolute())
 
 
 def _private(folder: Path) -> Path:
