@@ -20,7 +20,9 @@ from zorder_pipeline.pipeline import partition_conditions
 from zorder_pipeline.pipeline.learning.analysing import analyse
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.pipeline.partition_conditions import boxes_on, partitions_untold, told_on
+from zorder_pipeline.pipeline.reading.statistics import statistics_features
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
+from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 DAYS = [dt.date(2024, 1, 1) + dt.timedelta(days=9 * i) for i in range(40)]
@@ -107,6 +109,22 @@ def test_what_is_not_understood_or_fails_or_is_too_much_is_said(
     assert list(told_on(snapshot, queries)) == [queries[1].condition]
     monkeypatch.setattr(partition_conditions, "MOST_EVALUATED", 10)
     assert told_on(snapshot, queries) == {}
+
+
+def test_a_dot_in_a_name_makes_no_struct_of_a_column(spark: SparkSession, tmp_path: Path) -> None:
+    """It was taken for a field: partitions were not told, and no statistics kept of what could not be evaluated."""
+    where = str(tmp_path / "t")
+    asked_by = [(day, f"user {i}") for i, day in enumerate(DAYS)]
+    rows = spark.createDataFrame(asked_by, "`load.day` date, `user.name` string")
+    rows.coalesce(1).write.format("delta").partitionBy("load.day").save(where)
+    snapshot = open_table(spark, where)
+    condition = "month(t.`load.day`) = 3 AND upper(`user.name`) IN ('USER 7', 'USER 8')"
+    queries = [asked(condition, snapshot)]
+    (boxes,) = boxes_on(snapshot, queries)
+    there = read_by_delta(spark, where, condition.replace("t.", ""))
+    assert int(snapshot.files().zone_map().matching(boxes).sum()) == there == sum(day.month == 3 for day in DAYS)
+    features = statistics_features(snapshot, queries)
+    assert "UPPER(`user.name`)" in [feature.sql for feature in evaluable(snapshot.read(), features)]
 
 
 @pytest.mark.matrix

@@ -107,7 +107,7 @@ def _may_fail(node: exp.Expr) -> bool:
 
 def _is_text(node: exp.Expr, schema: TableSchema) -> bool:
     if isinstance(node, exp.Column):
-        column = schema.find(".".join(part.name for part in node.parts))
+        column = schema.lying(tuple(part.name for part in node.parts))
         return column is None or column.value_type.family not in ("integer", "decimal", "float", "date", "timestamp")
     if isinstance(node, LAZY) and not _is_branch(node):
         return any(_is_text(value, schema) or _is_string(value) for value in _values(node))

@@ -84,7 +84,7 @@ def _sql(comparison: Comparison, column: Column) -> str:
     values = [_literal(literal) for literal in comparison.literals]
     if comparison.solved or len(values) > MAX_LISTED or "" in values:
         return ""
-    return comparison_sql(column_sql((column.name,)), comparison.op, values)
+    return comparison_sql(column_sql(column.parts), comparison.op, values)
 
 
 def _literal(literal: Literal) -> str:

@@ -22,12 +22,29 @@ class Column:
         type: Spark simple type name.
         partition: whether the table is partitioned by it.
         delta_stats: whether Delta keeps min/max for it (its type has them and it is among the indexed columns).
+        path: its path where a part of it has a dot in it, else empty: then the dots of its name tell it.
     """
 
     name: str
     type: str
     partition: bool = False
     delta_stats: bool = True
+    path: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, path: tuple[str, ...], of_type: str, partition: bool = False, delta_stats: bool = True) -> Column:
+        """The column of a path.
+
+        >>> Column.at(("s", "x"), "int").name, Column.at(("user.name",), "string").parts
+        ('s.x', ('user.name',))
+        """
+        dotted = any("." in part for part in path)
+        return cls(".".join(path), of_type, partition, delta_stats, path if dotted else ())
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its path: itself, or the structs that it lies in and itself."""
+        return self.path or tuple(self.name.split("."))
 
     @property
     def value_type(self) -> ValueType:
@@ -61,6 +78,10 @@ class TableSchema:
         """The column that is called ``name`` (case ignored), or was before it was renamed; None without one."""
         return self.find(name) or self._formerly.get(name.replace("`", "").lower())
 
+    def lying(self, path: tuple[str, ...]) -> Column | None:
+        """The column of a path (case ignored), or None."""
+        return self._lying.get(tuple(part.lower() for part in path))
+
     def holds(self, name: str) -> bool:
         """Whether there is a column of that name, be it a struct of such leaves."""
         return self.find(name) is not None or any(c.name.lower().startswith(name.lower() + ".") for c in self.columns)
@@ -69,6 +90,11 @@ class TableSchema:
     def _named(self) -> dict[str, Column]:
         """The first column of each name, in lower case."""
         return {column.name.lower(): column for column in reversed(self.columns)}
+
+    @cached_property
+    def _lying(self) -> dict[tuple[str, ...], Column]:
+        """The first column of each path, in lower case."""
+        return {tuple(part.lower() for part in column.parts): column for column in reversed(self.columns)}
 
     @cached_property
     def _formerly(self) -> dict[str, Column]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
-from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.statements.expressions import with_names
 from zorder_pipeline.relayout.leaves import Leaf
@@ -15,8 +15,8 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 __all__ = ["as_called_now", "as_called_then", "queries_of"]
 
 EVERYTHING = And(())
-Called = Mapping[str, str | None]
-"""Another name by the one that is used, in lower case; None where that says nothing there."""
+Called = Mapping[str, Column | None]
+"""The column that is meant by the name that is used, in lower case; None where that says nothing there."""
 
 
 def queries_of(log: QueryLog, names: Sequence[str], snapshot: TableSnapshot) -> tuple[LoggedQuery, ...]:
@@ -31,10 +31,13 @@ def queries_of(log: QueryLog, names: Sequence[str], snapshot: TableSnapshot) -> 
 def as_called_now(queries: Sequence[LoggedQuery], schema: TableSchema) -> tuple[LoggedQuery, ...]:
     """The queries by the names of today: those asked before a column was renamed call it otherwise.
 
+    Expressions that an older state holds write a column with a dot in its name as a struct's field: they are mended.
+
     Args:
         schema: with former names (`zorder_pipeline.relayout.renames.with_former_names`).
     """
-    called: Called = {old.lower(): now for old, now in schema.former}
+    called: dict[str, Column | None] = {column.name.lower(): column for column in schema.columns if column.path}
+    called |= {old.lower(): schema.find(now) for old, now in schema.former}
     return tuple(_renamed(query, called) for query in queries) if called else tuple(queries)
 
 
@@ -46,20 +49,28 @@ def as_called_then(queries: Sequence[LoggedQuery], now: Sequence[Leaf], then: Se
     Args:
         now, then: leaf columns of the two versions.
     """
-    old = {leaf.physical: leaf.column.name for leaf in then}
-    taken = {name.lower() for name in old.values()}
-    called: dict[str, str | None] = {}
+    old = {leaf.physical: leaf.column for leaf in then}
+    taken = {column.name.lower() for column in old.values()}
+    called: dict[str, Column | None] = {}
     for leaf in now:
         name, was = leaf.column.name, old.get(leaf.physical)
-        if was != name and (was is not None or name.lower() in taken):
+        if name.lower() in taken if was is None else was.name != name or was.path:
             called[name.lower()] = was
     return [_renamed(query, called) for query in queries] if called else queries
 
 
 def _renamed(query: LoggedQuery, called: Called) -> LoggedQuery:
-    columns = (called.get(name.lower(), name) for name in query.columns)
-    known = tuple(name for name in columns if name is not None)
-    return replace(query, predicate=_by(query.predicate, called), columns=known)
+    return replace(query, predicate=_by(query.predicate, called), columns=_names(query.columns, called))
+
+
+def _names(columns: Sequence[str], called: Called) -> tuple[str, ...]:
+    """What columns are called, without those that say nothing."""
+    found = ((name, called.get(name.lower())) for name in columns)
+    return tuple(
+        name if column is None else column.name
+        for name, column in found
+        if column is not None or name.lower() not in called
+    )
 
 
 def _by(predicate: Predicate, called: Called) -> Predicate:
@@ -69,12 +80,8 @@ def _by(predicate: Predicate, called: Called) -> Predicate:
         case Or(children):
             return Or(tuple(_by(child, called) for child in children))
         case Comparison(column=column):
-            name = called.get(column.lower(), column)
-            return EVERYTHING if name is None else replace(predicate, column=name)
-        case Opaque(columns=columns, expression=text):
-            names = [called.get(name.lower(), name) for name in columns]
-            if names == list(columns):
-                return predicate
-            known = tuple(name for name in names if name is not None)
-            return replace(predicate, columns=known, expression=with_names(text, called))
+            names = _names([column], called)
+            return replace(predicate, column=names[0]) if names else EVERYTHING
+        case Opaque(columns=columns, expression=text) if any(name.lower() in called for name in columns):
+            return replace(predicate, columns=_names(columns, called), expression=with_names(text, called))
     return predicate

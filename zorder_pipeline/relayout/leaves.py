@@ -76,7 +76,7 @@ def leaves_of(
         partition = not path and item.name in partitions
         kind = ValueType("char") if char and not partition else ValueType.parse(name)
         stats = partition or (under in indexed and kind.delta_min_max)
-        column = Column(".".join(here), kind.name, partition, stats)
+        column = Column.at(here, kind.name, partition, stats)
         changes = (item.metadata or {}).get("delta.typeChanges", ())
         from_float = name == "double" and any(change.get("fromType") == "float" for change in changes)
         yield Leaf(here, under, column, f"{_unmistakable(under)} {_whole_type(item)}", from_float, char)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
@@ -66,3 +68,31 @@ def test_an_expression_over_a_column_that_had_no_name_then_is_never_evaluated() 
     now = [leaf("customer", "col-1"), leaf("store", "col-2"), leaf("cust", "col-9")]
     pattern = Opaque("like", ("cust",), "cust LIKE '%x%'")
     assert told(pattern, now, THEN)[0] == Opaque("like", (), "")
+
+
+DOTTED = Column.at(("user.name",), "string")
+BOTH = TableSchema((Column.at(("a", "b"), "string"), replace(Column.at(("a.b",), "string"), name="`a.b`")))
+
+
+def test_what_older_states_have_of_a_column_with_a_dot_in_its_name_is_mended() -> None:
+    """As a struct's field, which there is none of: features of it could not be evaluated."""
+    written = Opaque("function", ("user.name",), "UPPER(user.name) = 'ANN' AND s.x = 1")
+    (found,) = as_called_now([LoggedQuery("t", written)], TableSchema((DOTTED,)))
+    assert found.predicate == replace(written, expression="UPPER(`user.name`) = 'ANN' AND s.x = 1")
+    assert as_called_now([found], TableSchema((DOTTED,))) == (found,)
+
+
+def test_a_column_with_a_dot_in_its_name_is_renamed_like_others() -> None:
+    written = Opaque("function", ("user.name",), "UPPER(`user.name`) = 'ANN'")
+    schema = TableSchema((Column("user_name", "string"),), (("user.name", "user_name"),))
+    (found,) = as_called_now([LoggedQuery("t", written)], schema)
+    assert found.predicate == Opaque("function", ("user_name",), "UPPER(user_name) = 'ANN'")
+
+
+def test_a_field_is_renamed_and_no_column_whose_name_reads_like_its_path() -> None:
+    then = [Leaf(("a", "c"), ("col-1",), Column.at(("a", "c"), "string"), "")]
+    now = [Leaf((), ("col-1",), BOTH.columns[0], ""), Leaf((), ("col-2",), BOTH.columns[1], "")]
+    then.append(replace(now[1]))
+    both = Opaque("function", ("a.b", "`a.b`"), "UPPER(a.b) = UPPER(`a.b`)")
+    (found,) = as_called_then([LoggedQuery("t", both)], now, then)
+    assert found.predicate == Opaque("function", ("a.c", "`a.b`"), "UPPER(a.c) = UPPER(`a.b`)")

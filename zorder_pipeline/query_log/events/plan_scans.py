@@ -136,13 +136,14 @@ def _scan(
     names = tuple(dict.fromkeys([*_catalog_name(name), *_paths(location)]))
     if not names:
         return None
-    read = _types(facts.get("ReadSchema", ""))
-    types = {**types_of(names), **read}
+    read = _leaves_of(facts.get("ReadSchema", ""))
+    columns = {column.name: column for column in (Column.at((name,), kind) for name, kind in types_of(names).items())}
+    columns |= {column.name: column for column in read}
+    types = {name: column.type for name, column in columns.items()}
     outputs = _outputs(text)
     told = partial(catalyst_filters, types=types, names=outputs or (), whole=outputs is not None, zone=zone)
     filters = _filters(facts, above, types, told)
-    schema = TableSchema(tuple(Column(column, kind) for column, kind in types.items()))
-    catalog = Catalog(schemas={"": schema} if types else {})
+    catalog = Catalog(schemas={"": TableSchema(tuple(columns.values()))} if columns else {})
     known = {column.lower(): column for column in types}
 
     def resolve(column: exp.Column) -> str | None:
@@ -163,7 +164,7 @@ def _scan(
         own = asked(_filters(facts, (), types, told))
         if not any(_columns(own.predicate)):
             return None
-    top = dict.fromkeys(name.split(".", 1)[0] for name in read if not INTERNAL.match(name))
+    top = dict.fromkeys(column.parts[0] for column in read if not INTERNAL.match(column.name))
     unsure = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)
     return PlanScan(names, predicate, tuple(top), unsure, _template(names, filters), not other, _counters(node))
@@ -280,18 +281,21 @@ def _template(names: tuple[str, ...], filters: Filters) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _types(read_schema: str) -> dict[str, str]:
-    """Type by column of ``struct<a:int,s:struct<x:int>>``, fields of structs as dotted paths; a cut-off end is not.
+def _leaves_of(read_schema: str) -> list[Column]:
+    """The leaf columns of ``struct<a:int,s:struct<x:int>>`` with their types; a cut-off end is not.
 
-    >>> _types("struct<a:int,s:struct<x:int,y:decimal(9,2)>,... 3 more fields>")
-    {'a': 'int', 's.x': 'int', 's.y': 'decimal(9,2)'}
+    >>> [
+    ...     (column.name, column.type)
+    ...     for column in _leaves_of("struct<a:int,s:struct<x:int,y:decimal(9,2)>,... 3 more fields>")
+    ... ]
+    [('a', 'int'), ('s.x', 'int'), ('s.y', 'decimal(9,2)')]
     """
-    found: dict[str, str] = {}
-    _read_struct(read_schema, "", found, 0)
+    found: list[Column] = []
+    _read_struct(read_schema, (), found, 0)
     return found
 
 
-def _read_struct(text: str, prefix: str, found: dict[str, str], depth: int) -> None:
+def _read_struct(text: str, path: tuple[str, ...], found: list[Column], depth: int) -> None:
     if not text.startswith("struct<") or depth > 20:
         return
     for item in _split(text[len("struct<") :].removesuffix(">")):
@@ -299,9 +303,9 @@ def _read_struct(text: str, prefix: str, found: dict[str, str], depth: int) -> N
         if not kind or name.startswith("..."):
             continue
         if kind.startswith("struct<"):
-            _read_struct(kind, f"{prefix}{name}.", found, depth + 1)
+            _read_struct(kind, (*path, name), found, depth + 1)
         elif not kind.endswith("..."):
-            found[prefix + name] = kind
+            found.append(Column.at((*path, name), kind))
 
 
 def _split(text: str) -> Iterator[str]:

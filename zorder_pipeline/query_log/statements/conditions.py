@@ -153,7 +153,7 @@ def _in_spark(node: exp.Expr, context: Context) -> str:
         return ""
     if context.clock.dialect == "hive" and node.find(exp.TimeToStr) is not None:
         return ""  # whose YYYY, the year of a week, is not told from yyyy
-    return rebuilt(node, context.column)
+    return rebuilt(node, context.path)
 
 
 def _form(node: exp.Expr, columns: int) -> str:

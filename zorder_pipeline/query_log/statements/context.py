@@ -11,6 +11,7 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.schema import Column
 
 from .clock import Clock
+from .qualified import path_of
 
 __all__ = ["Context"]
 
@@ -41,6 +42,20 @@ class Context:
         """The same with the column's entry in the schema, where that is known."""
         name = self.column(node)
         return None if name is None else (name, self.type_of(name))
+
+    def path(self, node: exp.Expr) -> tuple[str, ...] | None:
+        """Path of the table's column that ``node`` is; where the schema is not known, as the statement writes it."""
+        node = node.unnest()
+        name = self.column(node)
+        if name is None or not isinstance(node, exp.Column):
+            return None
+        if (column := self.type_of(name)) is not None:
+            return column.parts
+        written = path_of(node)
+        for first in range(len(written)):  # behind qualifiers
+            if (own := ".".join(written[first:])).lower() == name.lower():
+                return written[first:] if own == name else tuple(part.lower() for part in written[first:])
+        return tuple(name.split("."))
 
     def partitions(self, name: str) -> bool:
         """Whether the column is known to be one that partitions the table."""

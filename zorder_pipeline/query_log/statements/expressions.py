@@ -16,10 +16,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
+from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.spark_sql import column_sql
 
 from .bounded import one_in
 from .dialects import dialect_of
 from .formats import FORMAT, python_form
+from .qualified import path_of
 
 __all__ = ["MAX_EXPRESSION", "depth_of", "means_another", "rebuilt", "too_deep", "with_names"]
 
@@ -71,47 +74,44 @@ _PLACED = (exp.Left, exp.Right, exp.Substring, exp.SplitPart)
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
-def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
+PathOf = Callable[[exp.Column], tuple[str, ...] | None]
+
+
+def rebuilt(node: exp.Expr, path_in_table: PathOf) -> str:
     """The condition in Spark SQL over the table's own column names; "" unless every node of it is allow-listed.
 
     A text in which Spark would substitute variables is none, whatever it was in the log.
 
     Args:
-        name_of: name of the table's column that a node is, or None.
+        path_in_table: path of the table's column that a node is, or None.
 
     >>> from sqlglot import parse_one
-    >>> rebuilt(parse_one("MONTH(q.ts) = 3 AND C <> 'x'", read="spark"), lambda node: node.name.lower())
+    >>> rebuilt(parse_one("MONTH(q.ts) = 3 AND C <> 'x'", read="spark"), lambda node: (node.name.lower(),))
     "MONTH(ts) = 3 AND c <> 'x'"
-    >>> rebuilt(parse_one("`null` = 'x'", read="spark"), lambda node: node.name)
-    "`null` = 'x'"
-    >>> [
-    ...     rebuilt(parse_one(text, read="spark"), lambda node: node.name)
-    ...     for text in ("`desc` LIKE 'x_'", "f(`desc`) = 1")
-    ... ]
-    ["`desc` LIKE 'x_'", '']
-    >>> rebuilt(parse_one("datediff(d, CAST('today' AS DATE)) = 0", read="spark"), lambda node: node.name)
+    >>> def told(text, read="spark"):
+    ...     return rebuilt(parse_one(text, read=read), path_of)
+    >>> told("`null` = 'x' AND s.x = `s.x`")
+    "`null` = 'x' AND s.x = `s.x`"
+    >>> told("`desc` LIKE 'x_'"), told("f(`desc`) = 1"), told("datediff(d, CAST('today' AS DATE)) = 0")
+    ("`desc` LIKE 'x_'", '', '')
+    >>> told('EXTRACT("year FROM ts) = 1 OR f(1) = EXTRACT(year" FROM ts) = 5', read="snowflake")
     ''
-    >>> crafted = 'EXTRACT("year FROM ts) = 1 OR f(1) = EXTRACT(year" FROM ts) = 5'
-    >>> rebuilt(parse_one(crafted, read="snowflake"), lambda node: node.name)
-    ''
-    >>> [rebuilt(parse_one(f"c RLIKE '{text}'", read="spark"), lambda node: node.name) for text in ("^a+$", "(a+)+$")]
-    ["c RLIKE '^a+$'", '']
-    >>> rebuilt(parse_one("reflect('java.lang.System', 'exit') = 0", read="spark"), lambda node: node.name)
-    ''
+    >>> told("c RLIKE '^a+$'"), told("c RLIKE '(a+)+$'"), told("reflect('java.lang.System', 'exit') = 0")
+    ("c RLIKE '^a+$'", '', '')
     """
     if not _allowed(node):
         return ""
-    return _written(node, name_of, _is_plain) or _written(node, name_of, _is_plain_anywhere)
+    return _written(node, path_in_table, _is_plain) or _written(node, path_in_table, _is_plain_anywhere)
 
 
-def _written(node: exp.Expr, name_of: Callable[[exp.Expr], str | None], is_plain: Callable[[str], bool]) -> str:
+def _written(node: exp.Expr, path_in_table: PathOf, is_plain: Callable[[str], bool]) -> str:
     """Its text, names that are not plain in quotes; "" where it is another one once it is read again."""
     copy = node.copy()
     for column in list(copy.find_all(exp.Column)):
-        name = name_of(column)
-        if name is None:
+        found = path_in_table(column)
+        if found is None:
             return ""
-        path = [exp.to_identifier(part, quoted=not is_plain(part)) for part in name.split(".")]
+        path = [exp.to_identifier(part, quoted=not is_plain(part)) for part in found]
         plain = exp.column(*reversed(path)) if len(path) <= 4 else exp.Dot.build(path)
         if column is copy:
             copy = plain
@@ -127,13 +127,14 @@ def _written(node: exp.Expr, name_of: Callable[[exp.Expr], str | None], is_plain
     return text if kept and _allowed(again) else ""
 
 
-def with_names(expression: str, called: Mapping[str, str | None]) -> str:
+def with_names(expression: str, called: Mapping[str, Column | None]) -> str:
     """What `rebuilt` gave, with other names of columns; "" where one of them has none.
 
     Args:
-        called: the other name by the one in use, in lower case; names that are not in it stay.
+        called: the column to name by the name in use, in lower case; names that are not in it stay.
 
-    >>> with_names("lower(Cust) LIKE '%cust%' AND s.x > 1", {"cust": "customer", "s.x": "s.y z"})
+    >>> named = {"cust": Column("customer", "string"), "s.x": Column("s.y z", "int")}
+    >>> with_names("lower(Cust) LIKE '%cust%' AND s.x > 1", named)
     "LOWER(customer) LIKE '%cust%' AND s.`y z` > 1"
     """
     if not expression:
@@ -143,11 +144,14 @@ def with_names(expression: str, called: Mapping[str, str | None]) -> str:
     except (SqlglotError, ValueError, RecursionError):
         return ""
 
-    def name_of(column: exp.Expr) -> str | None:
-        name = ".".join(part.name for part in column.parts) if isinstance(column, exp.Column) else column.name
-        return called.get(name.lower(), name)
+    def path_in_table(column: exp.Column) -> tuple[str, ...] | None:
+        path = path_of(column)
+        for name in (column_sql(path), ".".join(path)):  # in quotes, where that with dots is another one's
+            if name.lower() in called:
+                return None if (found := called[name.lower()]) is None else found.parts
+        return path
 
-    return rebuilt(node, name_of)
+    return rebuilt(node, path_in_table)
 
 
 def means_another(node: exp.Expr) -> bool:

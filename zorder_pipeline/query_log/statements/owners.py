@@ -56,23 +56,24 @@ class Owners:
         schema, naming = self.catalog.schemas.get(table), self.qualifying(column)
         if naming:
             path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
-            return self._named(".".join(path), table) if path is not None else None
+            return self._named(path, table) if path is not None else None
         if column.table:  # s.field, where s is a struct column of the table
-            found = self._unqualified(".".join(path_of(column)), schema) if schema is not None else None
+            found = self._unqualified(path_of(column), schema) if schema is not None else None
             return found.name if found is not None and not self.elsewhere(path_of(column)[0], alias) else None
         if (among := self.joins.among.get(column.name.lower())) is not None:
             mine = alias in among and self._merged(column, alias)
-            return self._named(column.name, table) if mine else None
+            return self._named((column.name,), table) if mine else None
         if schema is None:
             return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
         if self.joins.natural and not self._merged(column, alias):
             return None
-        found = self._unqualified(column.name, schema)
+        found = self._unqualified((column.name,), schema)
         return found.name if found is not None and not self.elsewhere(column.name, alias) else None
 
-    def _unqualified(self, path: str, schema: TableSchema) -> Column | None:
+    def _unqualified(self, path: tuple[str, ...], schema: TableSchema) -> Column | None:
         """The column that a path without a qualifier is; a former name may be that of another source's column."""
-        return schema.called(path) if self._alone else schema.find(path)
+        name = ".".join(path)
+        return schema.lying(path) or (schema.called(name) if self._alone else schema.find(name))
 
     def lacks(self, column: exp.Column, alias: str, table: str) -> bool:
         """Whether a column can only be this source's, whose table is known to have none of that name."""
@@ -115,11 +116,11 @@ class Owners:
         found = self.catalog.column(table, name)
         return found.type if found is not None else None
 
-    def _named(self, path: str, table: str) -> str | None:
-        schema = self.catalog.schemas.get(table)
+    def _named(self, path: tuple[str, ...], table: str) -> str | None:
+        schema, name = self.catalog.schemas.get(table), ".".join(path)
         if schema is None:
-            return path.lower()
-        found = schema.called(path)
+            return name.lower()
+        found = schema.lying(path) or schema.called(name)
         return found.name if found is not None else None
 
     def elsewhere(self, name: str, alias: str) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zorder_pipeline.model.predicate import And, Opaque
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.events.plan_scans import _types, scans_of
+from zorder_pipeline.query_log.events.plan_scans import _leaves_of, scans_of
 from zorder_pipeline.query_log.events.plan_sources import source_filters
 from zorder_pipeline.query_log.events.plan_text import catalyst_filters
 
@@ -24,7 +24,7 @@ TYPED = TableSchema((Column("d", "date"), Column("ts", "timestamp")))
 def _plan(also: str = "", **metadata: str) -> dict[str, Any]:
     """A scan of the columns of its schema, and of others."""
     facts = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/data/my events]", "ReadSchema": SCHEMA, **metadata}
-    names = [*dict.fromkeys(name.split(".")[0] for name in _types(facts["ReadSchema"])), *also.split()]
+    names = [*dict.fromkeys(column.parts[0] for column in _leaves_of(facts["ReadSchema"])), *also.split()]
     text = f"FileScan parquet spark_catalog.shop.events[{','.join(f'{name}#1' for name in names)}] Batched: true"
     if "..." in facts["ReadSchema"]:
         text = text.replace("]", ",... 3 more fields]")
@@ -361,3 +361,14 @@ def test_a_pattern_that_may_go_on_behind_a_comma_says_nothing(condition: str) ->
         found = catalyst_filters(text, {"c": "string", "b": "int"})
         assert found.partial
         assert not any("LIKE" in node.sql("spark") for node in found.conditions)
+
+
+def test_a_column_with_a_dot_in_its_name_is_no_field_of_a_struct() -> None:
+    schema = "struct<user.name:string,s:struct<y:string>>"
+    text = "[(upper(user.name#1) = ANN), (upper(s#2.y) = BOB)]"
+    (scan,) = scans_of(_plan(ReadSchema=schema, DataFilters=text), None, "UTC")
+    assert [one.expression for one in scan.predicate.children if isinstance(one, Opaque)] == [
+        "UPPER(`user.name`) = 'ANN'",
+        "UPPER(s.y) = 'BOB'",
+    ]
+    assert scan.columns == ("user.name", "s")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate, conjuncts
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
@@ -165,3 +167,29 @@ def test_a_list_of_pairs_chooses_partitions_where_each_of_them_partitions_the_ta
 
     assert asked("(y, m) IN ((2024, 1), (2024, 2))") == {"y", "m"}
     assert asked("(y, x) IN ((2024, 1), (2024, 2))") == set()
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("upper(`user.name`) = 'A'", "UPPER(`user.name`) = 'A'"),
+        ("upper(T.`USER.name`) = 'A'", "UPPER(`user.name`) = 'A'"),
+        ("upper(t.s.x) = 'A'", "UPPER(s.x) = 'A'"),
+        ("upper(t.s.`y.z`) = 'A'", "UPPER(s.`y.z`) = 'A'"),
+    ],
+)
+def test_a_column_with_a_dot_in_its_name_is_no_field_of_a_struct(known: bool, condition: str, kept: str) -> None:
+    schema = TableSchema(tuple(Column.at(path, "string") for path in (("user.name",), ("s", "x"), ("s", "y.z"))))
+    found = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": schema} if known else None)
+    assert not isinstance(found, Unusable)
+    assert _expressions(found[0].predicate) == [kept]
+
+
+def test_a_column_whose_name_reads_like_a_path_is_told_from_that() -> None:
+    dotted = replace(Column.at(("s.x",), "string"), name="`s.x`")  # as tables with both have it
+    schema = TableSchema((Column.at(("s", "x"), "string"), dotted))
+    found = parse_statement("SELECT * FROM t WHERE upper(`s.x`) = 'A' AND lower(s.x) = 'a'", schemas={"t": schema})
+    assert not isinstance(found, Unusable)
+    assert _expressions(found[0].predicate) == ["UPPER(`s.x`) = 'A'", "LOWER(s.x) = 'a'"]
+    assert [one.columns for one in conjuncts(found[0].predicate) if isinstance(one, Opaque)] == [("`s.x`",), ("s.x",)]
