@@ -37,8 +37,10 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     spark.range(40).write.parquet(places["parquet"])
     spark.range(0).selectExpr("id", "id a", "'' c").write.format("delta").save(places["target"])
     spark.sql(f"CREATE OR REPLACE TEMP VIEW late_planes AS SELECT * FROM delta.`{places['planes']}` WHERE {LATE}")
+    spark.table("late_planes")._jdf.toJSON().createOrReplaceTempView("typed_in_scala")
     yield places
     spark.catalog.dropTempView("late_planes")
+    spark.catalog.dropTempView("typed_in_scala")
 
 
 def _read(found: DataFrame) -> list[tuple[str, int]]:
@@ -108,6 +110,8 @@ LEFT = [
     ("SELECT id FROM {planes} WHERE {late} AND rand(3) < 0.5", "Spark calls its result non-deterministic, ", 1),
     ("SELECT id FROM {planes} WHERE c = current_user()", "it asks for the current user, catalog or schema", 1),
     ("SELECT g.id FROM parquet.`{parquet}` g WHERE g.id > 3", "it reads no Delta table", 0),
+    ("SELECT TRANSFORM(id) USING 'wc -l' FROM {planes} WHERE {late}", "its result depends on how rows lie in files", 1),
+    ("SELECT value FROM typed_in_scala", "its result depends on how rows lie in files (MapPartitions)", 1),
 ]
 
 

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["LeftAsItIs", "Relation", "Scan", "Table", "analysed", "as_analysed", "frame_of", "number_of", "numbers"]
 __all__ += ["optimized", "refuse_command", "relations", "scans", "table_of"]
 
-_UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
-"""Whose rows depend on how the rows before lie in files."""
+_UNSURE = (
+    *("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow", "MapPartitions", "MapPartitionsInR"),
+    *("MapPartitionsInRWithArrow", "ScriptTransformation"),
+)
+"""Whose rows depend on how the rows before lie in files: what sees all rows of a task, whatever it makes of them."""
 _found: tuple[Any, Any] = (None, None)
 """A JVM, and its rules: each takes two calls to look up."""
 
