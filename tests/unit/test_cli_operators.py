@@ -722,6 +722,11 @@ def test_how_a_log_is_read_means_nothing_without_one(option: tuple[str, str], co
     assert told == f"{option[0]} means nothing without --log; name a log, or leave it out"
 
 
+def test_another_name_of_the_table_means_nothing_where_a_plan_says_what_to_gather(tmp_path: Path) -> None:
+    told = refused("stats", "--table", "t", "--state", str(tmp_path), "--plan", "plan.json", "--alias", "flights")
+    assert told == "--alias means nothing with --plan and without --log; name a log, or leave it out"
+
+
 def test_a_note_means_nothing_where_a_stop_is_lifted(tmp_path: Path) -> None:
     told = refused("stop", "--state", str(tmp_path), "--lift", "--note", "x")
     assert told == "--note means nothing with --lift; leave one of them out"

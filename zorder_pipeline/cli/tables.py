@@ -267,6 +267,8 @@ def stats(
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan
 
+    if plan_path and aliases and not logs:
+        raise ZorderError("--alias means nothing with --plan and without --log; name a log, or leave it out")
     apart(state, table)
     features = read_plan(plan_path).statistics if plan_path else ()
     if plan_path and not features and not logs:
