@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +49,18 @@ def killed(instance: DagsterInstance, run: str) -> None:
     folder = Path(instance.root_directory) / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / run).touch()
+
+
+def on_nfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS locks byte ranges instead, and none for a descriptor that may only read."""
+    locked = fcntl.flock
+
+    def flock(file: Any, how: int) -> None:
+        if fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        locked(file, how)
+
+    monkeypatch.setattr(cut_off.fcntl, "flock", flock)
 
 
 def status(instance: DagsterInstance, run: str) -> DagsterRunStatus:
@@ -166,6 +181,52 @@ def test_a_run_that_ends_while_it_is_looked_at_was_not_cut_off(
     monkeypatch.setattr(cut_off.fcntl, "flock", lambda *_: (folder / old).unlink())
     end_cut_off(instance, folder, lambda sentence: pytest.fail(sentence))
     assert status(instance, old) == DagsterRunStatus.STARTED
+    killed(instance, old)  # NFS keeps a file that is open, under another name, when it is removed
+    monkeypatch.setattr(cut_off.fcntl, "flock", lambda *_: (folder / old).rename(folder / ".nfs01"))
+    end_cut_off(instance, folder, lambda sentence: pytest.fail(sentence))
+    assert status(instance, old) == DagsterRunStatus.STARTED
+
+
+def test_on_nfs_a_run_that_was_cut_off_is_ended(instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_nfs(monkeypatch)
+    old, alive, said = begun(instance), instance.create_run_for_job(nothing).run_id, []
+    killed(instance, old)
+    with at_work(instance, alive, None, lambda _: None):
+        killed(instance, old)
+        end_cut_off(instance, Path(instance.root_directory) / FOLDER, said.append)
+    assert (status(instance, old), status(instance, alive)) == (DagsterRunStatus.FAILURE, DagsterRunStatus.NOT_STARTED)
+    assert not said, "the second time it was finished"
+
+
+def test_another_users_run_is_ended_where_its_file_can_be_locked_and_named_once_where_not(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, others = Path.open, [begun(instance)]
+
+    def of_another(file: Path, mode: str = "r", *given: Any, **named: Any) -> Any:
+        if mode == "r+" and file.name in others:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(file, mode, *given, **named)
+
+    monkeypatch.setattr(Path, "open", of_another)
+    folder = Path(instance.root_directory) / FOLDER
+    killed(instance, others[0])
+    end_cut_off(instance, folder, lambda _: None)
+    assert status(instance, others[0]) == DagsterRunStatus.FAILURE
+    on_nfs(monkeypatch)
+    others.append(instance.create_run_for_job(nothing, status=DagsterRunStatus.STARTED).run_id)
+    killed(instance, others[1])
+    monkeypatch.setattr(cut_off, "LOOK_AGAIN", 0.05)
+    looks, looked, said = cut_off._tell_of_others, threading.Event(), list[str]()
+    with at_work(instance, "new", POOL, said.append):
+        monkeypatch.setattr(cut_off, "_tell_of_others", lambda *given: (looks(*given), looked.set()))
+        assert looked.wait(60)
+    assert status(instance, others[1]) == DagsterRunStatus.STARTED
+    (sentence,) = said
+    assert sentence == (
+        f"whether run {others[1]} was cut off cannot be told, as {folder / others[1]} cannot be locked (Bad file "
+        "descriptor): let one user alone run what shares this DAGSTER_HOME, on a file system that shares locks"
+    )
 
 
 def test_nothing_is_held_where_no_file_can_be_made(instance: DagsterInstance) -> None:

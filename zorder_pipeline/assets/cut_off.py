@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from dagster import (
     DagsterInstance,
@@ -69,17 +70,16 @@ def at_work(instance: DagsterInstance, run: str, pool: str | None, say: Progress
     if instance.is_ephemeral:
         yield
         return
-    folder, ended = Path(instance.root_directory) / FOLDER, threading.Event()
+    folder, ended, say = Path(instance.root_directory) / FOLDER, threading.Event(), _once(say)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             end_cut_off(instance, folder, say)
             stack.enter_context(_locked(folder, run))
         if pool is not None:
-            held: list[str] = []
             with contextlib.suppress(Exception):  # it only tells
-                held = _told(instance, pool, run, say, held)
+                _tell_of_others(instance, pool, run, say)
             # also where none holds the pool now: another may take it between two steps, and be killed
-            watch = threading.Thread(target=_watch, args=(instance, folder, pool, run, say, ended, held), daemon=True)
+            watch = threading.Thread(target=_watch, args=(instance, folder, pool, run, say, ended), daemon=True)
             watch.start()
             stack.callback(watch.join)
             stack.callback(ended.set)
@@ -87,19 +87,41 @@ def at_work(instance: DagsterInstance, run: str, pool: str | None, say: Progress
 
 
 def end_cut_off(instance: DagsterInstance, folder: Path, say: Progress) -> None:
-    """Note the runs as failed whose lock nobody holds any more, and free their places in pools."""
+    """Note the runs as failed whose lock nobody holds any more, and free their places in pools.
+
+    Args:
+        say: told which runs these are, and of which it cannot be told.
+    """
     for file in sorted(folder.glob("[!.]*")):
-        with contextlib.suppress(OSError), file.open() as found:  # held, or another one was faster
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.fstat(found.fileno()).st_nlink:  # the run ended by itself since, and removed its file before
-                continue
-            run = instance.get_run_by_id(file.name)
-            if run is not None and not run.is_finished:
-                instance.report_run_failed(run, "its process was killed, or its machine went down")
-                say(f"run {file.name} was cut off; it is noted as failed, and what it had committed stays")
-            if instance.event_log_storage.supports_global_concurrency_limits:
-                instance.event_log_storage.free_concurrency_slots_for_run(file.name)
-            file.unlink(missing_ok=True)
+        try:
+            with _opened(file) as found:
+                fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not os.path.samestat(os.fstat(found.fileno()), file.stat()):  # gone, or another's by now
+                    continue
+                run = instance.get_run_by_id(file.name)
+                if run is not None and not run.is_finished:
+                    instance.report_run_failed(run, "its process was killed, or its machine went down")
+                    say(f"run {file.name} was cut off; it is noted as failed, and what it had committed stays")
+                if instance.event_log_storage.supports_global_concurrency_limits:
+                    instance.event_log_storage.free_concurrency_slots_for_run(file.name)
+                file.unlink(missing_ok=True)
+        except BlockingIOError:  # its process is at work
+            continue
+        except OSError as error:
+            if file.exists():  # else it is gone: the run ended by itself since, or another one was faster
+                say(
+                    f"whether run {file.name} was cut off cannot be told, as {file} cannot be locked "
+                    f"({error.strerror}): let one user alone run what shares this DAGSTER_HOME, on a file system that "
+                    "shares locks"
+                )
+
+
+def _opened(file: Path) -> IO[str]:
+    """A file to be locked: for writing, without which NFS locks none; for reading where it is another user's."""
+    try:
+        return file.open("r+")
+    except PermissionError:
+        return file.open()
 
 
 @contextlib.contextmanager
@@ -126,28 +148,30 @@ def _holders(instance: DagsterInstance, pool: str, run: str) -> list[str]:
     return [] if run in holding or len(info.claimed_slots) < info.slot_count else sorted(holding)
 
 
-def _told(instance: DagsterInstance, pool: str, run: str, say: Progress, before: list[str]) -> list[str]:
-    """Who has all places of the pool now; others than ``before`` are told of."""
-    others = _holders(instance, pool, run)
-    if others and others != before:
+def _tell_of_others(instance: DagsterInstance, pool: str, run: str, say: Progress) -> None:
+    """Who has all places of the pool now."""
+    if others := _holders(instance, pool, run):
         say(
             f"waiting for run {', '.join(others)}, which has the pool {pool}; if nobody works on that any more, "
             "free its slot in Dagster's UI (Deployment, Concurrency)"
         )
-    return others
 
 
-def _watch(
-    instance: DagsterInstance,
-    folder: Path,
-    pool: str,
-    run: str,
-    say: Progress,
-    ended: threading.Event,
-    held: list[str],
-) -> None:
+def _once(say: Progress) -> Progress:
+    """Says the same sentence no second time."""
+    said: set[str] = set()
+
+    def saying(sentence: str) -> None:
+        if sentence not in said:
+            said.add(sentence)
+            say(sentence)
+
+    return saying
+
+
+def _watch(instance: DagsterInstance, folder: Path, pool: str, run: str, say: Progress, ended: threading.Event) -> None:
     """While a run goes on, end what is cut off, and tell whom it waits for."""
     while not ended.wait(LOOK_AGAIN):
         with contextlib.suppress(Exception):  # of the database, which may be there again when it is asked next
             end_cut_off(instance, folder, say)
-            held = _told(instance, pool, run, say, held)
+            _tell_of_others(instance, pool, run, say)
