@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from dagster import (
@@ -16,10 +17,12 @@ from dagster import (
     DagsterRun,
     DagsterRunStatus,
     Failure,
+    RunsFilter,
     asset,
     materialize,
 )
 from dagster._core.events import AssetMaterializationPlannedData
+from dagster._core.execution.plan.objects import StepSuccessData
 
 from zorder_pipeline.assets.budget import BUDGET
 from zorder_pipeline.assets.openmetrics import open_metrics
@@ -98,23 +101,47 @@ def test_rows_that_are_not_known_are_not_none(instance: DagsterInstance) -> None
     assert figures(instance, "zorder_files_rewritten") == {"t": 7.0, "u": 7.0}
 
 
+def planned(instance: DagsterInstance, steps: dict[str, list[str]], status: DagsterRunStatus) -> float:
+    """A run of some tables' last stages, with the events of their steps; returns when it ended."""
+    run = instance.add_run(DagsterRun(job_name="nightly_relayout"))
+
+    def event(kind: str, **given: Any) -> None:
+        instance.report_dagster_event(DagsterEvent(kind, run.job_name, **given), run.run_id)
+
+    keys = {table: AssetKey([table, "clustered_table"]) for table in steps}
+    for key in keys.values():
+        of = AssetMaterializationPlannedData(key)
+        event(DagsterEventType.ASSET_MATERIALIZATION_PLANNED.value, event_specific_data=of)
+    for table, kinds in steps.items():
+        for kind in kinds:
+            data = StepSuccessData(duration_ms=1.0) if kind == "STEP_SUCCESS" else None
+            event(kind, step_key=keys[table].to_python_identifier(), event_specific_data=data)
+    event(f"PIPELINE_{status.value}" if status != DagsterRunStatus.STARTED else "PIPELINE_START")
+    (record,) = instance.get_run_records(RunsFilter(run_ids=[run.run_id]))
+    assert record.dagster_run.status == status
+    return record.end_time or 0.0
+
+
+DONE, SKIPPED, AT_WORK = ["STEP_START", "STEP_SUCCESS"], ["STEP_SKIPPED"], ["STEP_START"]
+
+
 @pytest.mark.parametrize(
     ("status", "told"),
     [(DagsterRunStatus.FAILURE, True), (DagsterRunStatus.STARTED, False), (DagsterRunStatus.CANCELED, False)],
 )
-def test_a_run_that_was_killed_at_a_table_failed_at_it(
+def test_a_run_that_was_killed_failed_at_the_tables_that_it_had_not_done(
     instance: DagsterInstance, status: DagsterRunStatus, told: bool
 ) -> None:
-    """Of which no step says so; the tables before it were done."""
-    run = DagsterRun(job_name="nightly_relayout")
-    instance.add_run(run.with_status(status))
-    planned = DagsterEventType.ASSET_MATERIALIZATION_PLANNED.value
-    for table in ("t", "u"):
-        key = AssetKey([table, "clustered_table"])
-        for event in (
-            DagsterEvent(planned, run.job_name, event_specific_data=AssetMaterializationPlannedData(key)),
-            DagsterEvent("STEP_START", run.job_name, step_key=key.to_python_identifier()),
-        ):
-            instance.report_dagster_event(event, run.run_id)
-    found = figures(instance, "zorder_failed_timestamp_seconds")
-    assert {table: moment > 0 for table, moment in found.items()} == {"t": False, "u": told}
+    """Of which no step says so, where it was killed at one or between two."""
+    ended = planned(instance, {"t": DONE, "u": AT_WORK, "v": []}, status)
+    expected = {"t": 0.0, "u": ended * told, "v": ended * told}
+    assert figures(instance, "zorder_failed_timestamp_seconds") == expected
+    ended = planned(instance, {"t": SKIPPED, "v": []}, status)
+    assert figures(instance, "zorder_failed_timestamp_seconds") == {**expected, "v": ended * told}
+
+
+def test_a_night_that_fails_before_its_first_step_failed_at_all_tables(instance: DagsterInstance) -> None:
+    """By a broken configuration, say: the newest night is no good one, and takes back no failure of an earlier one."""
+    for _ in range(2):
+        ended = planned(instance, {"t": [], "u": []}, DagsterRunStatus.FAILURE)
+        assert figures(instance, "zorder_failed_timestamp_seconds") == {"t": ended, "u": ended}

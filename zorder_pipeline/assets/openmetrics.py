@@ -52,7 +52,7 @@ FAMILIES = {
 """Each is a gauge."""
 FAILING = [DagsterRunStatus.STARTED, DagsterRunStatus.FAILURE]
 """Runs in which a step may have failed; one that somebody terminated is no failure."""
-STEPPED = {DagsterEventType.STEP_START, DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE}
+ENDED = {DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_SKIPPED, DagsterEventType.STEP_FAILURE}
 EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 DECISIONS = ("applied", "declined", "postponed", "nothing_to_do", "not_asked")
 
@@ -134,25 +134,25 @@ def _failed(
     Args:
         last: the newest run that was to make an asset, or made it.
     """
-    run_of = {shelf.table.name: newest for shelf in shelves if (newest := last.get(shelf.key("clustered_table")))}
+    last_key = {shelf.table.name: shelf.key("clustered_table") for shelf in shelves}
+    run_of = {name: newest for name, key in last_key.items() if (newest := last.get(key))}
     failed = dict.fromkeys(run_of, 0.0)
     if not run_of:
         return failed
     table_of = {shelf.key(stage).to_python_identifier(): shelf.table.name for shelf in shelves for stage in CHAIN}
     for record in instance.get_run_records(RunsFilter(run_ids=sorted(set(run_of.values())), statuses=FAILING)):
         run = record.dagster_run
-        told = instance.all_logs(run.run_id, of_type=DagsterEventType.STEP_FAILURE)
-        ended = [(entry.step_key, entry.timestamp) for entry in told]
-        if run.is_finished:  # where its process was killed, the step that was at work says nothing of it
-            found = instance.get_records_for_run(run.run_id, of_type=STEPPED, limit=1, ascending=False).records
-            entries = [each.event_log_entry for each in found]
-            begun = [one for one in entries if one.dagster_event_type == DagsterEventType.STEP_START]
-            ended += [(one.step_key, record.end_time or one.timestamp) for one in begun]
+        ended = instance.all_logs(run.run_id, of_type=ENDED)
+        failures = [entry for entry in ended if entry.dagster_event_type == DagsterEventType.STEP_FAILURE]
         mine = [name for name, newest in run_of.items() if newest == run.run_id]
-        for step, moment in ended:
-            own = table_of.get(step or "")
-            for name in mine if step in SHARED else [own] if own in mine else []:
-                failed[name] = max(failed[name], moment)
+        for entry in failures:
+            own = table_of.get(entry.step_key or "")
+            for name in mine if entry.step_key in SHARED else [own] if own in mine else []:
+                failed[name] = max(failed[name], entry.timestamp)
+        if run.is_finished:  # killed, or ended before or between steps, of which none says so
+            done = {entry.step_key for entry in ended}
+            left = [name for name in mine if not failed[name] and last_key[name].to_python_identifier() not in done]
+            failed |= dict.fromkeys(left, record.end_time or record.update_timestamp.timestamp())
     return failed
 
 
