@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -117,6 +118,21 @@ def test_a_committed_relayout_that_cannot_be_proven_is_shown_and_fails_its_check
     )
     assert {str(result.description)[: len(sentence)] for result in checked} == {sentence}
     assert "t: version 9 is committed, and whether it holds the same rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("smallest", "uneven"), [(0.25, True), (1.0, False), (None, False)])
+def test_files_that_are_meant_to_differ_in_size_are_no_odd_ones(
+    monkeypatch: pytest.MonkeyPatch, smallest: float | None, uneven: bool
+) -> None:
+    told: list[bool] = []
+    spec: Any = None if smallest is None else SimpleNamespace(smallest_file=smallest, columns=())
+    monkeypatch.setattr(committed, "opened", lambda *_: SNAPSHOT)
+    monkeypatch.setattr(proof, "prove", lambda *given: (told.append(given[3]), PROOF)[1])
+    monkeypatch.setattr(pipeline, "check_promises", lambda *_, **__: [])
+    decision = Decision(APPROVE, "worth_it", ("worth it",))
+    judgement = Judgement("t", "/t", 7, replace(PLAN, spec=spec), decision, Preview(7))
+    materialized(monkeypatch, ApplyResult(9, "applied", ("worth it",)), judgement)
+    assert told == [uneven]
 
 
 def test_where_only_what_queries_read_cannot_be_told_the_promise_alone_is_in_doubt(

@@ -77,11 +77,14 @@ def check_schema(relayout: Relayout) -> AssetCheckResult:
 
 @_not_without_proof
 def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
-    """The new files are about as large as the plan wanted them."""
+    """The new files are about as large as the plan wanted each of them."""
     rows, target = relayout.proof.file_rows, max(1, relayout.target_file_rows)
     odd = sum(not SMALL * target <= count <= LARGE * target for count in rows)
     share = odd / len(rows) if rows else 0.0
-    sentence = f"{odd:,} of {len(rows):,} new files are smaller than half or larger than twice {target:,} rows"
+    sentence = (
+        f"{odd:,} of {len(rows):,} new files have less than half or more than twice the rows that they were meant to "
+        f"have, {target:,} on average"
+    )
     return AssetCheckResult(
         passed=share <= ODD, severity=AssetCheckSeverity.WARN, description=sentence, metadata={"rows wanted": target}
     )

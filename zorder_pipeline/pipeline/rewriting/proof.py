@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ class Proof:
         properties: table properties as JSON; equal when others committed meanwhile, who may have changed them.
         contents: what was compared of the content, as text.
         compared: how: ``hash of every row``, ``nulls per column``, ``rows only``, or ``nothing`` and why.
-        file_rows: rows of the new files of partitions that got more than one, shape (files,).
+        file_rows: rows of the new files of partitions that got more than one, as if all were meant to be of equal size,
+            shape (files,).
     """
 
     rows: tuple[int, int]
@@ -41,7 +43,7 @@ class Proof:
     properties: tuple[str, str]
     contents: tuple[str, str]
     compared: str
-    file_rows: tuple[int, ...] = ()
+    file_rows: tuple[float, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -54,7 +56,7 @@ def unproven(why: str) -> Proof:
     return Proof((0, 0), ("", ""), ("", ""), NOT_KNOWN, f"nothing, as that failed: {why}")
 
 
-def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> Proof:
+def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False, uneven: bool = False) -> Proof:
     """Compare every commit of ours between two snapshots with the version before it.
 
     Args:
@@ -62,12 +64,14 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
         after: the table after it.
         hashed: compare the content of every row, which reads the table twice for each run of commits; without it the
             null counts of the files' statistics are compared.
+        uneven: whether the layout means its files to differ in size: how large those are is not looked at then that do
+            not tell how large they should be, as those of the public committer.
     """
     with after.reading(), set_for_a_while(after.spark, ALL_ROWS):
-        return _proof(before, after, hashed)
+        return _proof(before, after, hashed, uneven)
 
 
-def _proof(before: TableSnapshot, after: TableSnapshot, hashed: bool) -> Proof:
+def _proof(before: TableSnapshot, after: TableSnapshot, hashed: bool, uneven: bool) -> Proof:
     spark, location = after.spark, after.location
 
     def at(version: int) -> DataFrame:
@@ -96,7 +100,7 @@ def _proof(before: TableSnapshot, after: TableSnapshot, hashed: bool) -> Proof:
         properties=(_sorted(before.properties), _sorted(after.properties)) if alone else ("", ""),
         contents=contents,
         compared=compared,
-        file_rows=_new_file_rows(before, after),
+        file_rows=_new_file_rows(before, after, uneven),
     )
 
 
@@ -119,13 +123,14 @@ def _live_nulls(snapshot: TableSnapshot) -> dict[str, int]:
     return found
 
 
-def _new_file_rows(before: TableSnapshot, after: TableSnapshot) -> tuple[int, ...]:
+def _new_file_rows(before: TableSnapshot, after: TableSnapshot, uneven: bool) -> tuple[float, ...]:
     files, known = after.files(), set(before.files().path.tolist())
     new = [i for i, path in enumerate(files.path.tolist()) if path not in known and files.layout[i]]
-    members: dict[tuple[str | None, ...], list[int]] = {}
+    even_rows = files.even_rows(untold=math.nan if uneven else 1.0)
+    members: dict[tuple[str | None, ...], list[float]] = {}
     for i in new:
-        members.setdefault(files.partitions[i], []).append(int(files.rows[i]))
-    return tuple(rows for found in members.values() if len(found) > 1 for rows in found)
+        members.setdefault(files.partitions[i], []).append(float(even_rows[i]))
+    return tuple(rows for found in members.values() if len(found) > 1 for rows in found if not math.isnan(rows))
 
 
 def _sorted(values: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What counts as the same content: nulls of live rows, in columns that both versions count."""
+"""What counts as the same content: nulls of live rows, in columns that both versions count. And how full files are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from zorder_pipeline.pipeline.rewriting.proof import _nulls
+from zorder_pipeline.pipeline.rewriting.proof import _new_file_rows, _nulls
+from zorder_pipeline.relayout.file_list import FileList
 
 
 def version(
@@ -38,3 +40,42 @@ def test_lost_values_are_seen() -> None:
     assert len(set(_nulls(before, version([12], [0], {"a": [5], "p": [0]}, ["x"])))) == 2
     assert len(set(_nulls(before, version([8, 4], [0, 0], {"a": [3, 2], "p": [8, 0]}, [None, "x"])))) == 2
     assert len(set(_nulls(before, version([12], [0], {"a": [4], "p": [0]}, ["x"])))) == 2
+
+
+def listed(rows: list[int], size: list[float] | None = None, parts: str = "") -> Any:
+    """A version whose files are of a layout of ours, and meant to be of these sizes."""
+    count, none = len(rows), np.zeros(len(rows), np.int64)
+    files = FileList(
+        path=np.array([f"part-{i}-{rows[i]}" for i in range(count)], dtype=object),
+        bytes=none,
+        rows=np.array(rows),
+        deleted=none,
+        layout=("mine",) * count,
+        generation=none,
+        key_low=none,
+        key_high=none,
+        modified=none,
+        partitions=tuple((part,) for part in parts or "p" * count),
+        load_zones=lambda columns: {},
+        size=None if size is None else np.array(size),
+    )
+    return SimpleNamespace(files=lambda: files)
+
+
+@pytest.mark.parametrize(
+    ("size", "uneven", "found"),
+    [
+        (None, False, (50, 200, 150)),
+        ([0, 0, 0, 0], False, (50, 200, 150)),
+        ([0.25, 1, 3, 0.5], True, (200, 200, 50)),
+        ([0.25, 0, 3, 0], True, (200, 50)),  # of the public committer's nothing is told
+        ([0, 0, 0, 0], True, ()),
+    ],
+)
+def test_how_full_a_file_is_goes_by_the_size_that_its_layout_meant_it_to_have(
+    size: list[float] | None, uneven: bool, found: tuple[float, ...]
+) -> None:
+    """Small files where queries look often were taken for odd ones."""
+    after = listed([50, 200, 150, 7], size, "pppq")  # what is left in a partition of one file is no size
+    assert _new_file_rows(listed([]), after, uneven) == found
+    assert _new_file_rows(after, after, uneven) == ()
