@@ -31,6 +31,7 @@ class Joins:
         before: by the source that an inner join adds, what held before it.
         using: lower-case names of the columns that USING makes equal.
         among: by those names, the sources that USING stands between: of a later one the column is another.
+        coalesced: those of these names that a FULL join has: the column is the first of both sides' that is not null.
         hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
         first: the sources that FROM begins with.
         natural: whether a NATURAL join makes columns equal that it does not name.
@@ -44,6 +45,7 @@ class Joins:
     before: dict[str, list[exp.Expr]] = field(default_factory=dict)
     using: dict[str, list[str]] = field(default_factory=dict)
     among: dict[str, set[str]] = field(default_factory=dict)
+    coalesced: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
     first: frozenset[str] = frozenset()
     natural: bool = False
@@ -92,11 +94,17 @@ class Joins:
             self.on.append((on, frozenset(restricted)))
             if inner:
                 self.holding = [*self.holding, *flat(on)][:MAX_BEFORE]
-        for column in () if half else join.args.get("using") or []:
-            sides = self.using.setdefault(column.name.lower(), sorted(seen)[:1])
-            sides += sorted(names)
-            self.among.setdefault(column.name.lower(), set()).update(seen, names)
+        for name in [] if half else _using(join):
+            sides = self.using.setdefault(name, sorted(seen)[:1])
+            if name not in self.coalesced:
+                sides += sorted(names)
+            self.among.setdefault(name, set()).update(seen, names)
+        self._coalesce(join)
         return set() if half and side != "RIGHT" else names
+
+    def _coalesce(self, join: exp.Join) -> None:
+        if (join.side or "").upper() == "FULL":
+            self.coalesced.update(_using(join))
 
     def _inside(self, node: exp.Expr) -> set[str]:
         """The sources in one side of a join, which may be joins in parentheses; what these may fill is optional."""
@@ -112,6 +120,7 @@ class Joins:
                 self.hidden |= names if (join.side or "").upper() == "RIGHT" else more
             elif join.side:
                 self.optional |= names | more
+            self._coalesce(join)
             names |= more
         return names
 
@@ -129,6 +138,11 @@ class Joins:
         for on, restricted in self.on:
             if alias in restricted and (alias not in self.optional or restricted == {alias}):
                 yield from flat(on)
+
+
+def _using(join: exp.Join) -> list[str]:
+    """Names of the columns that USING makes equal, in lower case."""
+    return [column.name.lower() for column in join.args.get("using") or []]
 
 
 def flat(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -70,6 +70,10 @@ class Owners:
         found = self._unqualified((column.name,), schema)
         return found.name if found is not None and not self.elsewhere(column.name, alias) else None
 
+    def coalesced(self, column: exp.Column) -> bool:
+        """Whether a FULL join with USING makes a column of its sides': a condition on it is one on none of them."""
+        return path_of(column)[0].lower() in self.joins.coalesced and not self.qualifying(column)
+
     def _unqualified(self, path: tuple[str, ...], schema: TableSchema) -> Column | None:
         """The column that a path without a qualifier is; a former name may be that of another source's column."""
         name = ".".join(path)

@@ -137,7 +137,9 @@ class Select:
         return Recipe(
             table=table,
             conditions=tuple(own),
-            resolve=lambda column: self.owners.own_name(column, alias, table),
+            resolve=lambda column: (
+                None if self.owners.coalesced(column) else self.owners.own_name(column, alias, table)
+            ),
             catalog=self.catalog,
             implied=tuple(derived),
             optional=alias in self.joins.optional,
@@ -157,7 +159,7 @@ class Select:
         outputs = Derived(source, self.catalog, self.renamed[alias])
 
         def place(column: exp.Column) -> exp.Expr | None:
-            if column.table == FOREIGN:
+            if column.table == FOREIGN or self.owners.coalesced(column):
                 return None
             naming = self.owners.qualifying(column)
             if naming:

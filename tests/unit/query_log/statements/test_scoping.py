@@ -66,6 +66,15 @@ CASES = [
     ("SELECT * FROM t JOIN flights f USING (id) JOIN other o ON t.x = o.x WHERE id = 5", ["id = 5", "id = 5", "TRUE"]),
     ("SELECT * FROM t JOIN flights f USING (id) ANTI JOIN other o ON id = 5", ["TRUE", "TRUE", "TRUE"]),
     ("SELECT * FROM t JOIN v USING (id) JOIN other o USING (id) WHERE id = 5", ["id = 5", "id = 5"]),
+    # what a FULL join makes of both sides' columns is none of theirs: Spark reads both whole
+    ("SELECT * FROM t FULL JOIN other o USING (id) WHERE id = 5 AND c = 'x'", ["c = 'x'", "TRUE"]),
+    ("SELECT * FROM t FULL OUTER JOIN v USING (id) WHERE id IN (5, 6)", ["TRUE"]),
+    ("SELECT * FROM (t FULL JOIN v USING (id)) WHERE id = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM t FULL JOIN other USING (id)) WHERE id = 5", ["TRUE", "TRUE"]),
+    ("SELECT * FROM (SELECT id FROM t) a FULL JOIN (SELECT * FROM v) b USING (id) WHERE id = 5", ["TRUE"]),
+    ("SELECT * FROM t FULL JOIN v USING (id) JOIN other o ON id = o.x WHERE o.x = 5", ["TRUE", "x = 5"]),
+    ("SELECT * FROM t FULL JOIN v USING (id) JOIN other o USING (id) WHERE o.id = 5", ["TRUE", "id = 5"]),
+    ("SELECT * FROM t FULL JOIN other o USING (id) WHERE t.id = 5", ["id = 5", "id = 5"]),
     # two outputs of one name: DuckDB takes the first, others refuse it
     ("SELECT q.x FROM (SELECT id AS x, x FROM t) q WHERE x < 3", ["TRUE"]),
     ("SELECT q.x FROM (SELECT id AS x, amount AS x, * FROM t) q WHERE q.x < 3", ["TRUE"]),
