@@ -118,17 +118,25 @@ class Outputs:
         windows = (window for place in places for window in place.find_all(exp.Window))
         partitions = {tuple(window.args.get("partition_by") or ()) for window in windows}
         self._windows = [self._all(partition) for partition in partitions]
-        self._aggregates = any(item.find(exp.AggFunc) for item in select.expressions)
+        aggregates = (call for item in select.expressions for call in item.find_all(exp.AggFunc))
+        self._aggregates = not all(_is_of_window(call) for call in aggregates)
 
     def safe(self, node: exp.Expr | None) -> exp.Expr | None:
-        """An output's expression, when it means the same for an input row.
+        """An output's expression, when it means the same for an input row and engines filter by it before windows.
 
-        No aggregate, one value for a group where there are any, and of what windows see all rows of a partition or none
-        are kept: so it is one of the keys that all windows are partitioned by.
+        Of what windows see all rows of a partition or none are kept: so it is one of the keys that all of them are
+        partitioned by. It is a column under its own name, as Spark takes no other output for a key.
         """
-        if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
+        if node is None or not all(self._is_plain(node) and partition.holds(node) for partition in self._windows):
             return None
-        if not all(partition.holds(node) for partition in self._windows):
+        return self.before_windows(node)
+
+    def before_windows(self, node: exp.Expr) -> exp.Expr | None:
+        """An output's expression, when it means the same for an input row, whatever windows see of it.
+
+        No aggregate, and one value for a group where there are any.
+        """
+        if node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
             return None
         if self._select.args.get("group"):
             return node if self.keys is not None and (self.keys.holds(node) or self._of_keys(node)) else None
@@ -158,6 +166,15 @@ class Outputs:
         """Whether both are surely the same column or expression."""
         return self._all([one]).holds(other)
 
+    def _is_plain(self, node: exp.Expr) -> bool:
+        """Whether it is a column, no field of one, that is handed out under its own name."""
+        if not isinstance(node, exp.Column):
+            return False
+        path = lower_path_of(node)
+        if isinstance(node.parent, exp.Alias) and node.parent.alias.lower() != path[-1]:
+            return False
+        return len(path) == 1 or (len(path) == 2 and path[0] in self._sources)
+
     def _all(self, items: Iterable[exp.Expr]) -> Expressions:
         return Expressions(items, self._sources)
 
@@ -172,6 +189,11 @@ class Outputs:
             if beside is not None and beside is not node and not self.same(beside, column):
                 return False
         return True
+
+
+def _is_of_window(call: exp.Expr) -> bool:
+    """Whether a function is a window's own, which keeps all rows: ``sum(x) OVER (PARTITION BY id)``."""
+    return isinstance(call.parent, exp.Window) and call.arg_key == "this"
 
 
 class Expressions:

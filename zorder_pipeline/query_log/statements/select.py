@@ -69,7 +69,7 @@ class Select:
             names = {inner.name.lower() for inner in called.find_all(exp.Column)}
             if keys.holds(column) or column.name.lower() in names:
                 return None  # two things of one name
-            return outputs.safe(called)
+            return outputs.before_windows(called)
 
         return [substituted(part, key) for part in parts]
 

@@ -118,6 +118,26 @@ CASES = [
     ),
     ("SELECT * FROM (SELECT *, sum(x) OVER () AS a FROM t) WHERE id = 5", ["TRUE"]),
     ("SELECT * FROM (SELECT x, row_number() OVER (PARTITION BY s.x ORDER BY id) n FROM t) q WHERE q.x = 1", ["TRUE"]),
+    # and Spark takes a column under its own name alone for one that they are partitioned by
+    (
+        ("SELECT * FROM (SELECT id, date(day) AS d, rank() OVER (PARTITION BY id, date(day) ORDER BY x) AS n FROM t) "
+        "WHERE d = DATE '2024-01-01' AND id = 5"),
+        ["id = 5"],
+    ),
+    ("SELECT * FROM (SELECT id AS k, row_number() OVER (PARTITION BY id) AS n FROM t) WHERE k = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT id, lag(x) OVER (PARTITION BY id) AS n FROM t) AS q (k, n) WHERE k = 5", ["id = 5"]),
+    (
+        ("SELECT * FROM (SELECT address.city, sum(x) OVER (PARTITION BY address.city) AS n FROM t) "
+        "WHERE city = 'x'"),
+        ["TRUE"],
+    ),
+    (
+        ("SELECT * FROM (SELECT *, max(x) OVER (PARTITION BY k ORDER BY x) AS n FROM (SELECT id AS k, x FROM t)) "
+        "WHERE k = 5"),
+        ["id = 5"],
+    ),
+    ("SELECT * FROM (SELECT id, sum(sum(x)) OVER (PARTITION BY id) AS n FROM t) WHERE id = 5", ["TRUE"]),
+    ("SELECT id AS k, rank() OVER (ORDER BY id) FROM t GROUP BY id HAVING k = 5", ["id = 5"]),
     # a column of a statement around this one is none of a derived table's
     (
         "SELECT * FROM w t WHERE EXISTS (SELECT 1 FROM (SELECT * FROM flights AS t) q WHERE q.x = 2 AND t.id = 1)",
