@@ -28,6 +28,7 @@ REASONS = {
     "damaged_file": "the file ends or breaks here: copy it anew",
     "empty": "no statement, only blanks or comments",
     "failed": "the log says that the query failed",
+    "from_cache": "the log says that a cache of results answered it, so that no table was read",
     "invalid_utf8": "the line is no UTF-8 text",
     "malformed_csv": "the line is no CSV with the header's columns",
     "malformed_json": "the line is no JSON",

@@ -72,6 +72,8 @@ class Interpreter:
             return Unusable(line.reason, ignored=line.reason == "unfinished")  # it comes with its end, if it has one
         if line.failed:
             return Unusable("failed", ignored=True)
+        if line.cached:
+            return Unusable("from_cache", ignored=True)
         if line.execution is not None:
             return self._executed(line, line.execution)
         try:

@@ -32,10 +32,16 @@ FIELDS = {
     "status": ("status", "execution_status"),
     "state": ("state", "query_state"),
     "error": ("error_result", "error_message"),
+    "cached": (
+        *("from_result_cache", "result_from_cache", "cache_hit", "result_cache_hit"),
+        *("reused_previous_result", "reusedpreviousresult"),
+    ),
     "rows_read": ("rows_read", "read_rows", "rows_read_count"),
     "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned", "total_bytes_processed"),
     "parameters": ("parameters", "query_parameters", "params"),
 }
+MEASURES = ("metrics", "statistics", "resultreuseinformation")
+"""Objects in which APIs have what they measured: Databricks' in the first, Athena's in the last of the second."""
 FINE = {"", "finished", "success", "succeeded", "ok", "completed", "complete", "done", "closed", "none", "true", "200"}
 FINE |= {"running", "started", "executing", "queued", "pending"}
 """States of a statement that was asked and, as far as the log knows, did not fail."""
@@ -59,6 +65,7 @@ BROKEN_OFF = {
 """Of a column that may tell of something else, such as a place, only these count."""
 NOTHING = {"", "null", "none", "nan", "\\n", "-", "0", "{}", "[]"}
 """How an export writes that there is nothing."""
+TRUE = {"true", "t", "1", "yes"}
 NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
 _COUNTED = re.compile(r"-?\d{1,25}(\.\d+)?(e[+-]?\d{1,3})?", re.IGNORECASE)
 _DAY = re.compile(r"((19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\.0+)?")
@@ -82,6 +89,7 @@ class LogLine:
         execution: a query execution of a Spark event log, instead of a statement.
         timestamp: microseconds since 1970 UTC, or None when the log has none at which a query can have run.
         failed: the log says that the statement failed.
+        cached: the log says that its answer came from a cache of results, for which no table was read.
         parameters: of a prepared statement: by name, or in order.
         reason: why the line cannot be used.
         raw: the line as far as it could be read, when ``reason`` is given.
@@ -98,6 +106,7 @@ class LogLine:
     rows_read: int | None = None
     bytes_read: int | None = None
     failed: bool = False
+    cached: bool = False
     parameters: Mapping[str, Any] | tuple[Any, ...] | None = None
     reason: str | None = None
     raw: str = ""
@@ -127,6 +136,7 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
         rows_read=None if rows is None else int(rows),
         bytes_read=None if size is None else int(size),
         failed=_failed(status, value("state"), value("error")),
+        cached=_cached(lowered),
         parameters=_parameters(value("parameters")),
     )
 
@@ -136,6 +146,17 @@ def _failed(status: Any, state: Any, error: Any) -> bool:
     told = _state(status)
     fine = told in FINE | NOTHING or _FINE.match(told) is not None
     return not fine or _state(state) in BROKEN_OFF or str(error or "").strip().lower() not in NOTHING
+
+
+def _cached(record: Mapping[str, Any]) -> bool:
+    """Whether a log says that an answer came from a cache of results."""
+    objects = [record]
+    while objects:
+        named = {str(key).strip().lower(): value for key, value in objects.pop().items()}
+        if any(str(named.get(name)).strip().lower() in TRUE for name in FIELDS["cached"]):
+            return True
+        objects += [value for name in MEASURES if isinstance(value := named.get(name), Mapping)]
+    return False
 
 
 def _state(status: Any) -> str:

@@ -176,6 +176,29 @@ def test_records_as_many_systems_write_them(
     assert line.timestamp == (1_705_312_800_000_000 if moment else None)
 
 
+@pytest.mark.parametrize(
+    ("record", "cached"),
+    [
+        ({"from_result_cache": True, "execution_status": "FINISHED"}, True),  # system.query.history
+        ({"from_result_cache": False, "read_rows": 5}, False),
+        ({"metrics": {"result_from_cache": True, "read_bytes": 0}}, True),  # the API of the same
+        ({"metrics": {"result_from_cache": False, "read_bytes": 0}}, False),
+        ({"cache_hit": "true"}, True),  # BigQuery's JOBS, as CSV
+        ({"cache_hit": None, "total_bytes_processed": 0}, False),
+        ({"result_cache_hit": "t", "status": "success"}, True),  # Redshift's SYS_QUERY_HISTORY
+        ({"result_cache_hit": "f"}, False),
+        ({"Statistics": {"ResultReuseInformation": {"ReusedPreviousResult": True}}}, True),  # Athena
+        ({"Statistics": {"ResultReuseInformation": {"ReusedPreviousResult": False}}}, False),
+        ({"parameters": {"cache_hit": True}}, False),
+        ({"BYTES_SCANNED": 0, "PERCENTAGE_SCANNED_FROM_CACHE": 1}, False),  # Snowflake's, of files that were read
+    ],
+)
+def test_an_answer_of_a_cache_of_results_read_nothing(tmp_path: Path, record: dict[str, object], cached: bool) -> None:
+    (tmp_path / "log.jsonl").write_text(json.dumps({"query": "SELECT a FROM t WHERE a = 1", **record}))
+    log = ingest([str(tmp_path)])
+    assert (log.used, log.ignored) == ((0, {"from_cache": 1}) if cached else (1, {}))
+
+
 @pytest.mark.parametrize(("suffix", "pack"), [("lz4", _lz4_java), ("snappy", _snappy_java)])
 def test_the_java_framings_of_sparks_event_logs(tmp_path: Path, suffix: str, pack: object) -> None:
     (tmp_path / f"log.jsonl.{suffix}").write_bytes(pack(LINES))  # type: ignore[operator]
