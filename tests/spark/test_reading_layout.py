@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import zorder_pipeline
 from zorder_pipeline import pipeline
+from zorder_pipeline.errors import NothingToLearnError
 from zorder_pipeline.features.sop import Sop, Vectors, vector_sql
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
@@ -215,6 +217,33 @@ def _by_index(sampled: ReadingSample) -> Floats:
     """Share of the rows that each query reads through ``reading/`` of files by the partition index."""
     file = sampled.columns[sampled.index][0].astype(np.int32)
     return sampled.read(None, sampled.reading, file)
+
+
+@pytest.mark.matrix
+def test_a_log_of_functions_alone_is_learned_from_where_scans_skip_by_them(spark: SparkSession, tmp_path: Path) -> None:
+    path, log = str(tmp_path / "t"), tmp_path / "log.jsonl"
+    moment = "timestampadd(HOUR, CAST(id * 7919 % 87600 AS INT), TIMESTAMP '2010-01-01') AS ts"
+    spark.range(2000).selectExpr("id", moment).repartition(8).write.format("delta").save(path)
+    records = [
+        {"statement": f"SELECT id FROM t WHERE year(ts) = {2010 + i * 7 % 9}", "timestamp": 1_767_225_600 + 60 * i}
+        for i in range(90)
+    ]
+    log.write_text("\n".join(map(json.dumps, records)))
+    settings = pipeline.LearnSettings(trials=10, target_file_rows=250, confirm=False)
+    with pytest.raises(NothingToLearnError, match=r"filter by ts only through functions .* \(--enriched-share"):
+        pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    settings = replace(settings, enriched_share=0.9)
+    plan = pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    assert plan.spec is not None
+    assert plan.spec.columns == ("ts",)
+    assert plan.reading["reading_after"] < 0.3 < plan.reading["plain_after"] == 1
+    assert "columns that queries filter by through functions won" in plan.notes[-1]
+    assert (plan.promise.bytes_saved_per_query, plan.promise.enriched_bytes_per_query > 0) == (0, True)
+    assert pipeline.apply(spark, path, plan, force=True, state=str(tmp_path / "state")).decision == "applied"
+    told = zorder_pipeline.explain(spark, path, "year(ts) = 2013", state=str(tmp_path / "state"))
+    assert told.files_read < 0.5 * told.delta_files_read, str(told)
+    again = pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    assert (again.spec, again.promise.enriched_bytes_per_query) == (None, 0), "they skip as it lies"
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .nothing_asked import gone, why_nothing
+from .nothing_asked import why_nothing, why_unfiltered
 from .sizes import sampled_for_size, sought_rows
 from .weights import scanned_shares
 
@@ -81,11 +81,11 @@ def analyse(
         raise NothingToLearnError(f"table {snapshot.location} is empty; there is nothing to lay out")
     told = told_on(snapshot, queries)
     boxes = boxes_on(snapshot, queries, told=told)
-    filtered = columns_asked(boxes)
+    filtered, solved = columns_asked(boxes), columns_asked(boxes_on(snapshot, queries, solved=True, told=told))
+    if reading:
+        filtered |= solved
     if not filtered and not statistics:
-        raise NothingToLearnError(
-            f"no query of {snapshot.location} filters by a column that the table has{gone(usable, snapshot.schema)}"
-        )
+        raise NothingToLearnError(why_unfiltered(snapshot.location, usable, snapshot.schema, solved))
     files = math.ceil(rows / sought_rows(snapshot, settings))
     least = min(MOST_ROWS_SAMPLED, MIN_ROWS_SAMPLED_PER_FILE * files)
     if statistics:

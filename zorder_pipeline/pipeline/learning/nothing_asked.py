@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from zorder_pipeline.model.predicate import And, comparisons
 from zorder_pipeline.model.schema import TableSchema
@@ -11,7 +11,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.insight import REASONS
 
-__all__ = ["gone", "why_nothing"]
+__all__ = ["why_nothing", "why_unfiltered"]
 
 TOLD = 3
 
@@ -52,18 +52,35 @@ def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
     return "; ".join(causes) or log.read
 
 
-def gone(queries: Sequence[LoggedQuery], schema: TableSchema) -> str:
-    """Which columns queries filter by that the table has no more, to be put behind a sentence; "" where it has them.
+def why_unfiltered(location: str, queries: Sequence[LoggedQuery], schema: TableSchema, solved: Collection[str]) -> str:
+    """Why readers skip nothing by what the queries of a table filter by, in a sentence with the way out.
+
+    Args:
+        solved: the columns that they filter by through functions that scans through ``reading/`` alone skip by.
 
     >>> from zorder_pipeline.model.predicate import Comparison, Literal
     >>> asked = LoggedQuery("t", Comparison("cust", "=", (Literal("number", "7"),)))
-    >>> gone([asked], TableSchema(()))
-    ': they filter by cust; was it renamed or dropped?'
+    >>> why_unfiltered("t", [asked], TableSchema(()), [])
+    'no query of t filters by a column that the table has: they filter by cust; was it renamed or dropped?'
     """
+    if solved:
+        return (
+            f"queries of {location} filter by {_listed(sorted(solved))} only through functions (year(ts) = 2024 and "
+            "the like), by which ordinary readers skip nothing: tell what share of the scans goes through "
+            "zorder_pipeline.scan, which skips by them (--enriched-share, gate.enriched_reader_share), or write such "
+            "conditions as ranges of the column"
+        )
     named = Counter(leaf.column for query in queries for leaf in comparisons(query.predicate))
     lost = [name for name, _ in named.most_common() if not schema.holds(name)]
     if not lost:
-        return ""
-    others = f" and {len(lost) - TOLD} others" if len(lost) > TOLD else ""
+        return f"no query of {location} compares a column with values in a way that statistics of files answer"
     were = "was it" if len(lost) == 1 else "were these"
-    return f": they filter by {', '.join(lost[:TOLD])}{others}; {were} renamed or dropped?"
+    return (
+        f"no query of {location} filters by a column that the table has: they filter by {_listed(lost)}; "
+        f"{were} renamed or dropped?"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of some names, and how many others there are."""
+    return ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} others" if len(names) > TOLD else "")

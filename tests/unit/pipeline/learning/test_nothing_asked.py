@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.learning.nothing_asked import gone, why_nothing
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing, why_unfiltered
 from zorder_pipeline.query_log.intake.ingest import ingest
 
 
@@ -74,10 +74,28 @@ def test_a_condition_on_a_column_that_the_table_does_not_have_is_noted(
     assert ("(were they renamed or dropped?)" in told) is partial
 
 
+def _asked(folder: Path, *statements: str) -> list[LoggedQuery]:
+    (folder / "log.sql").write_text("".join(f"{statement};\n" for statement in statements))
+    return list(ingest([str(folder)], aliases={"t": "t"}).of_table(["t"]))
+
+
 def test_columns_that_are_gone_are_named(tmp_path: Path) -> None:
-    lines = ["SELECT * FROM t WHERE a = 1 AND b = 2;", "SELECT * FROM t WHERE c = 1 AND d = 2 AND e = 1 AND b = 4;"]
-    (tmp_path / "log.sql").write_text("\n".join(lines))
-    queries = ingest([str(tmp_path)], aliases={"t": "t"}).of_table(["t"])
-    told = ": they filter by b, a, c and 1 others; were these renamed or dropped?"
-    assert gone(queries, TableSchema((Column("e", "int"),))) == told
-    assert gone(queries, TableSchema(tuple(Column(name, "int") for name in "abcde"))) == ""
+    queries = _asked(
+        tmp_path,
+        "SELECT * FROM t WHERE a = 1 AND b = 2",
+        "SELECT * FROM t WHERE c = 1 AND d = 2 AND e = 1 AND b = 4",
+    )
+    told = "they filter by b, a, c and 1 others; were these renamed or dropped?"
+    assert why_unfiltered("t", queries, TableSchema((Column("e", "int"),)), ()).endswith(f"the table has: {told}")
+
+
+def test_what_no_statistics_answer_is_not_said_to_be_gone(tmp_path: Path) -> None:
+    queries = _asked(tmp_path, "SELECT * FROM t WHERE a = 1")
+    told = why_unfiltered("t", queries, TableSchema((Column("a", "string"),)), ())
+    assert told == "no query of t compares a column with values in a way that statistics of files answer"
+
+
+def test_functions_that_ordinary_readers_do_not_skip_by_are_told_with_the_way_out(tmp_path: Path) -> None:
+    queries = _asked(tmp_path, "SELECT * FROM t WHERE year(ts) = 2024")
+    told = why_unfiltered("t", queries, TableSchema((Column("ts", "timestamp"),)), {"ts"})
+    assert re.match(r"queries of t filter by ts only through functions .*--enriched-share.* or write such", told)
