@@ -13,6 +13,7 @@ from .constants import constant, fold
 from .context import Context
 from .expressions import means_another, rebuilt
 from .filled import OPPOSITE, filled, is_filled
+from .literals import DOUBLES
 from .relative import NOW, called
 from .solve import column_behind_cast, solved
 from .together import told_together
@@ -284,11 +285,10 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     if literal is None:
         return _tuples(left, op, right, context)
     left = left.unnest()
-    name = context.column(left)
-    if name is None:
-        name = column_behind_cast(left, literal, context.typed)
-    if name is not None:
+    if (name := context.column(left)) is not None:
         return context.compared(name, op, (literal,))
+    if (name := column_behind_cast(left, literal, context.typed)) is not None:
+        return context.compared(name, op, (literal,), as_double=isinstance(left, exp.Cast) and left.to.this in DOUBLES)
     if literal.kind == "null":
         return None
     if (told := filled(left, op, literal, context)) is not None:

@@ -11,12 +11,16 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.schema import Column
 
 from .clock import Clock
+from .literals import single_of
 from .qualified import path_of
 
 __all__ = ["Context"]
 
 EXACT_DIGITS = 15
 """Decimal digits that every double keeps."""
+_OF_SINGLES = ("trino", "presto", "duckdb")
+"""Dialects that compare a column of type FLOAT with 0.1 as singles; the others make doubles of both, so that none is
+equal."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,26 @@ class Context:
         column = self.type_of(name)
         return column.value_type.family if column is not None else ""
 
-    def compared(self, name: str, op: str, literals: tuple[Literal, ...], derived: bool = False) -> Comparison | None:
-        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do."""
+    def compared(
+        self, name: str, op: str, literals: tuple[Literal, ...], derived: bool = False, as_double: bool = False
+    ) -> Comparison | None:
+        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do.
+
+        Args:
+            as_double: the statement makes a double of the column.
+        """
         real = [literal.kind == "number" and "e" in literal.text.lower() for literal in literals]
         # a list has one type, and as doubles long numbers are equal that are not; BETWEEN is two comparisons
         mixed = op == "in" and not all(real) and self._long(name, literals)
         if any(real) and mixed:
             return None
+        if not as_double and not any(real) and self.clock.dialect in _OF_SINGLES and self._is_single(name):
+            literals = tuple(single_of(literal) for literal in literals)
         return Comparison(name, op, literals, derived)
+
+    def _is_single(self, name: str) -> bool:
+        column = self.type_of(name)
+        return column is not None and column.type == "float"
 
     def _long(self, name: str, literals: tuple[Literal, ...]) -> bool:
         """Whether a value of the column, or a literal that it is compared with, may have no double of its own."""

@@ -12,7 +12,7 @@ from sqlglot import exp
 from zorder_pipeline.model.literals import ZONE
 from zorder_pipeline.model.predicate import Literal
 
-__all__ = ["DATE_TYPES", "MOMENT_TYPES", "computed", "plain"]
+__all__ = ["DATE_TYPES", "DOUBLES", "MOMENT_TYPES", "computed", "plain", "single_of"]
 
 DATE_TYPES = {exp.DType.DATE, exp.DType.DATE32}
 MOMENT_TYPES = {
@@ -179,6 +179,18 @@ def _real(text: str, single: bool) -> Literal | None:
             return None
         text = repr(value)
     return Literal("number", text if "e" in text.lower() else text + "e0")
+
+
+def single_of(literal: Literal) -> Literal:
+    """The float that a number becomes, or a text that is one; what is none stays as it is.
+
+    >>> single_of(Literal("number", "0.1")), single_of(Literal("string", "x"))
+    (Literal(kind='number', text='0.10000000149011612e0'), Literal(kind='string', text='x'))
+    """
+    text = literal.text.strip()
+    if literal.kind not in ("number", "string") or not _NUMBER.fullmatch(text):
+        return literal
+    return _real(text, single=True) or literal
 
 
 def _decimal(value: Decimal, to: exp.DataType) -> Literal | None:

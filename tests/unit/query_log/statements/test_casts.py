@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.predicate import Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.ranges import Interval, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
@@ -86,6 +89,43 @@ def test_only_what_spark_surely_compares_so_is_a_comparison(condition: str, expe
         assert isinstance(told, Opaque)
     else:
         assert told.to_sql() == expected
+
+
+SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "low", "high"),
+    [
+        ("f = 0.1", SINGLE, SINGLE),
+        ("f <= 0.1", None, SINGLE),
+        ("f BETWEEN 0.1 AND 0.1", SINGLE, SINGLE),
+        ("f IN (0.1, 0.1)", SINGLE, SINGLE),
+        ("f = 16777217", 16777216.0, 16777216.0),
+        ("CAST(f AS REAL) = 0.1", SINGLE, SINGLE),
+        # of a double all are made doubles
+        ("f <= 1e-1", None, 0.1),
+        ("f <= CAST(0.1 AS DOUBLE)", None, 0.1),
+        ("CAST(f AS DOUBLE) <= 0.1", None, 0.1),
+        ("v = 0.1", 0.1, 0.1),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["trino", "presto", "duckdb"])
+def test_other_engines_make_singles_of_what_a_float_is_compared_with(
+    dialect: str, condition: str, low: float | None, high: float
+) -> None:
+    statement = f"SELECT * FROM t WHERE {condition}"
+    found = parse_statement(statement, dialect=dialect, aliases={"t": "t"}, schemas={"t": SCHEMA})
+    assert not isinstance(found, Unusable)
+    (((asked,),),) = (to_boxes(found[0].predicate, SCHEMA),)
+    assert asked.intervals == (Interval(low, high),)
+
+
+@pytest.mark.parametrize("dialect", ["spark", "snowflake", "bigquery"])
+def test_those_that_make_doubles_of_both_find_no_float_equal(dialect: str) -> None:
+    found = parse_statement("SELECT * FROM t WHERE f = 0.1", dialect=dialect, aliases={"t": "t"}, schemas={"t": SCHEMA})
+    assert not isinstance(found, Unusable)
+    assert to_boxes(found[0].predicate, SCHEMA) == ()
 
 
 @pytest.mark.parametrize(
