@@ -12,11 +12,14 @@ import numpy.typing as npt
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.partition_conditions import untold
+from zorder_pipeline.model.predicate import Comparison, Opaque
 from zorder_pipeline.model.progress import Progress, silent
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.results import Evaluation
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import sort_unique
 from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
 from zorder_pipeline.pipeline.learning.row_groups import batches, places_asked
@@ -24,6 +27,7 @@ from zorder_pipeline.pipeline.partition_conditions import boxes_on, told_on
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.pipeline.table_log import asked_log
+from zorder_pipeline.query_log.statements.sums import sums_in
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
@@ -89,8 +93,10 @@ def evaluate(
     total = int(files.rows.sum())
     matched = None
     if count_matches:
-        # what the statistics do not see through, such as a year, tells the rows that match all the same
-        solved = boxes_on(snapshot, conditions, solved=True, told=told)
+        # what the statistics do not see through, such as a year or a sum, tells the rows that match all the same
+        solved = boxes_on(
+            snapshot, conditions, solved=True, told=_told_of_sums(conditions, snapshot.schema) | dict(told)
+        )
         with snapshot.reading(), set_for_a_while(spark, COMPILED):
             matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
     return Evaluation(
@@ -106,6 +112,15 @@ def evaluate(
         version=snapshot.version,
         partitions_unknown=untold(queries, snapshot.schema, told),
     )
+
+
+def _told_of_sums(queries: Sequence[LoggedQuery], schema: TableSchema) -> dict[tuple[Comparison | Opaque, str], Boxes]:
+    """Where conditions on sums and products of a column hold."""
+    return {
+        (leaf, query.zone): to_boxes(ranges, schema, query.zone)
+        for query in queries
+        for leaf, ranges in sums_in(query.predicate, schema)
+    }
 
 
 def _row_groups(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> tuple[ZoneMap, npt.NDArray[np.int64]] | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from sqlglot import exp
 
+from zorder_pipeline.model.like_patterns import beginning_of
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate, as_solved
 
 from .clock import SPARKS
@@ -13,8 +15,9 @@ from .constants import constant, fold
 from .context import Context
 from .expressions import means_another, rebuilt
 from .filled import OPPOSITE, filled, is_filled
-from .literals import DOUBLES
+from .literals import DOUBLES, MOMENT_TYPES
 from .relative import NOW, called
+from .rows import equal_rows, listed_rows
 from .solve import column_behind_cast, solved
 from .together import told_together
 
@@ -212,6 +215,8 @@ def _bounds(node: exp.Between, context: Context) -> exp.And | None:
 def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
     if len(node.expressions) > MAX_IN:
         return None
+    if _is_moment_of_dates(node.this, context):
+        return None
     if column is None and not isinstance(node.this, exp.Tuple) and len(node.expressions) <= MAX_SOLVED:
         parts = [_comparison(node.this, "=", item, context) for item in node.expressions]
         known = tuple(part for part in parts if part is not None)
@@ -221,30 +226,20 @@ def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
         of_a_number = isinstance(node.this, exp.Cast) and node.this.to.this in exp.DataType.NUMERIC_TYPES
         return known[0] if len(known) == 1 else Or(known if of_a_number else tuple(map(as_solved, known)))
     if column is None:
-        return _in_tuples(node, context)
+        return listed_rows(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
     present = tuple(value for value in values if value is not None)
     return context.compared(column, "in", present) if len(present) == len(values) else None
 
 
-def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
-    """``(a, b) IN ((1, 2), ...)`` as what it says of each column alone."""
-    if not isinstance(node.this, exp.Tuple):
-        return None
-    rows = [item.expressions for item in node.expressions if isinstance(item, exp.Tuple)]
-    if len(rows) != len(node.expressions) or any(len(row) != len(node.this.expressions) for row in rows):
-        return None
-    parts: list[Predicate] = []
-    names = [context.column(item) for item in node.this.expressions]
-    partitioning = [name is not None and context.partitions(name) for name in names]
-    for i, name in enumerate(names):
-        values = [fold(row[i], context.clock) for row in rows]
-        present = tuple(dict.fromkeys(value for value in values if value is not None))
-        if partitioning[i] and not all(partitioning):
-            continue  # Delta chooses partitions by conditions on these columns alone
-        if name is not None and None not in values and (told := context.compared(name, "in", present, derived=True)):
-            parts.append(as_solved(told))  # by what a row of a list says of one column Spark's scans do not skip
-    return And(tuple(parts)) if parts else None
+def _is_moment_of_dates(node: exp.Expr, context: Context) -> bool:
+    """Whether it makes times of a column of dates, which no reader sees through in a list."""
+    return (
+        isinstance(node, exp.Cast)
+        and node.to.this in MOMENT_TYPES
+        and (name := context.column(node.this)) is not None
+        and context.family(name) == "date"
+    )
 
 
 def _like(node: exp.Like, column: str, context: Context) -> Predicate | None:
@@ -263,19 +258,15 @@ def _pattern(node: exp.Expr, told: exp.Expr, column: str, context: Context, esca
     if literal is None or literal.kind != "string" or (not escape and "\\" in literal.text):
         return None
     pattern = literal.text
-    mark = re.escape(escape) if escape else "(?!)"
-    start = re.match(rf"(?:{mark}[%_{mark if escape else ''}]|(?!{mark})[^%_])*", pattern, re.DOTALL)
-    assert start is not None
-    prefix, rest = re.sub(rf"{mark}(.)", r"\1", start.group(), flags=re.DOTALL), pattern[start.end() :]
-    if not rest:
-        return Comparison(column, "=", (Literal("string", prefix),))
-    if not prefix or (escape and rest.startswith(escape)):
+    begins = beginning_of(pattern, escape)
+    if begins is None:
         return None
-    if rest == "%":
-        return Comparison(column, "starts_with", (Literal("string", prefix),))
-    simple = not escape and SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
-    starts = Comparison(column, "starts_with", (Literal("string", prefix),), derived=True, solved=not simple)
-    return And((starts, Opaque("like", (column,), _in_spark(node, context))))
+    plain = not escape or escape not in pattern  # Spark makes comparisons of no others
+    found = Comparison(column, begins.op, (Literal("string", begins.text),))
+    if plain and begins.whole:
+        return found
+    simple = plain and SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
+    return And((replace(found, derived=True, solved=not simple), Opaque("like", (column,), _in_spark(node, context))))
 
 
 def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
@@ -283,7 +274,7 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     if literal is None and (literal := fold(left, context.clock)) is not None:
         left, op = right, FLIPPED[op]
     if literal is None:
-        return _tuples(left, op, right, context)
+        return equal_rows(left, op, right, context)
     left = left.unnest()
     if (name := context.column(left)) is not None:
         return context.compared(name, op, (literal,))
@@ -294,14 +285,3 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     if (told := filled(left, op, literal, context)) is not None:
         return told
     return solved(left, op, literal, context.typed, context.clock)
-
-
-def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
-    """``(a, b) = (1, 2)``."""
-    if op != "=" or not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
-        return None
-    if len(left.expressions) != len(right.expressions):
-        return None
-    parts = [_comparison(a, op, b, context) for a, b in zip(left.expressions, right.expressions, strict=True)]
-    known = tuple(part for part in parts if part is not None)
-    return And(known) if len(known) == len(parts) else None

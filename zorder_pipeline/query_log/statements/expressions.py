@@ -34,7 +34,7 @@ MAX_BRACKETS = 20
 
 _SYNTAX = """Column Identifier Literal Boolean Null Paren Tuple DataType DataTypeParam Var Interval"""
 _OPERATORS = """And Or Not Neg EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Add Sub Mul Div Mod IntDiv
-    BitwiseAnd BitwiseOr BitwiseXor DPipe Like ILike RegexpLike Cast TryCast If Case Bracket Dot"""
+    BitwiseAnd BitwiseOr BitwiseXor DPipe Like ILike Escape RegexpLike Cast TryCast If Case Bracket Dot"""
 _FUNCTIONS = """Abs Ceil Floor Round Sign Sqrt Pow Ln Greatest Least Coalesce Nullif
     Lower Upper Trim Length Left Right Substring SubstringIndex Concat ConcatWs Replace Reverse Initcap
     StartsWith EndsWith Contains StrPosition RegexpExtract RegexpReplace SplitPart MD5 SHA SHA2

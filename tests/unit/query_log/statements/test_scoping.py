@@ -165,9 +165,12 @@ CASES = [
     ("SELECT * FROM t WHERE isnull(x) OR NOT isnotnull(c)", ["x IS NULL OR c IS NULL"]),
     (
         "SELECT * FROM t WHERE c LIKE concat('EU', '%') AND c LIKE 'a!%b%' ESCAPE '!'",
-        ["startswith(c, 'EU') AND startswith(c, 'a%b')"],
+        ["startswith(c, 'EU') AND startswith(c, 'a%b') AND c LIKE 'a!%b%' ESCAPE '!'"],
     ),
-    ("SELECT * FROM t WHERE c LIKE 'a!!b' ESCAPE '!' AND x = ANY(ARRAY(1, 2))", ["c = 'a!b' AND x IN (1, 2)"]),
+    (
+        "SELECT * FROM t WHERE c LIKE 'a!!b' ESCAPE '!' AND x = ANY(ARRAY(1, 2))",
+        ["c = 'a!b' AND c LIKE 'a!!b' ESCAPE '!' AND x IN (1, 2)"],
+    ),
     # a name of a group key and of another output
     ("SELECT x AS day, count(*) FROM t GROUP BY x, day HAVING day > DATE '2024-01-01'", ["TRUE"]),
     ("SELECT day AS d, count(*) FROM t GROUP BY day HAVING d > DATE '2024-01-01'", ["day > DATE '2024-01-01'"]),
