@@ -35,6 +35,8 @@ EXAMPLES = [
     *("datediff(DATE'2020-01-01', d) BETWEEN 0 AND 9", "date_add(d, 7) = '2020-02-01'", "coalesce(i, 0) = 700"),
     *("from_unixtime(e, 'yyyy-MM') = '2020-05'", "CAST(m / 1000 AS TIMESTAMP) < '2018-03-01'"),
     *("year(d) = 2020 AND month(d) IN (2, 3)", "timestamp_seconds(e) >= '2022-04-01 06:00:00'"),
+    *("s LIKE '07_1'", "s LIKE '07!%%' ESCAPE '!'", "s LIKE ANY ('07%', '08_1')", "(i, s) = (700, '0700')"),
+    *("(i, s) IN ((700, '0700'), (710, '0711'))", "to_date(ts) IN (DATE'2020-01-01', DATE'2020-02-01')"),
 ]
 FORMS = ("yyyy", "yyyyMM", "yyyy-MM", "yyyy/MM/dd", "yyyy-MM-dd", "yyyy-MM-dd HH:mm", "dd.MM.yyyy")
 MOMENTS = (
@@ -104,6 +106,13 @@ def _conditions(seed: int) -> Iterator[str]:
                 f"year({column}) IN ({listed})",
                 f"date_trunc('{unit}', {column}) {op} '{first} 00:00:00'",
                 f"trunc({column}, '{unit}') {op} DATE'{first}'",
+                f"i {rng.choice('+-*')} {more} {op} {rng.choice((0, 700))}",
+                f"s LIKE '{rng.choice(('0_1%', '07_%1', '1__', '14%_', '0!_%', '07'))}' ESCAPE '{rng.choice('!$')}'",
+                f"NOT s LIKE '0{rng.randrange(10)}_1'",
+                f"s LIKE ANY ('0{rng.randrange(10)}_1', '1%', '{rng.choice(('%7', '15__'))}')",
+                f"(i, s) {rng.choice(('', 'NOT '))}IN ((5, '0005'), ({year - 1500}, '0500'), (1200, '1200'))",
+                "(s, i) IN (('0107', CAST(NULL AS INT)), ('0300', 300))",
+                f"(year({column}), s) = ({year}, '0500')",
                 f"left(s, {rng.randint(1, 4)}) = '{rng.randrange(16):02}'",
                 f"substring(s, 1, 1) IN ('0', '{rng.randrange(3)}')",
             )

@@ -6,17 +6,14 @@ were. What is not one of a few forms here says nothing, so that more files are r
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 import operator
-import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import class_name, items
 from zorder_pipeline.model.file_stats import Feature, rounded
+from zorder_pipeline.model.like_patterns import beginning_of
 from zorder_pipeline.model.predicate import (
     FALSE,
     FLIPPED,
@@ -30,6 +27,7 @@ from zorder_pipeline.model.predicate import (
     as_solved,
 )
 
+from .constants import literal_of
 from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
@@ -44,10 +42,8 @@ MOST_CONDITIONS = 500
 """Conditions of a scan that are looked at: each takes some calls into the JVM."""
 MOST_TEXT = 10_000
 """Characters of a condition on partitions that is kept in SQL: more are not worth the time that every scan takes."""
-MOST_LISTED = 10_000
-"""Values of one IN that are looked at."""
-_EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
-_DAYS = range((dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days)
+MOST_LISTED, MOST_ROWS = 10_000, 1_000
+"""Values of one IN that are looked at, and rows of values: each part of these takes a call into the JVM."""
 _OPS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
 
 
@@ -98,6 +94,8 @@ class Conditions:
             found: Predicate = Or(tuple(self.all_of([child]) for child in items(tree.children())))
         else:
             found = self._compared(tree, kind) or self._opaque(tree, kind)
+            if self._parts and isinstance(found, And) and (whole := self._opaque(tree, kind)).expression:
+                found = And((found, whole))  # Delta asks all of it of the partitions
         turned = kind == "Not"
         feature = self.meanings.of(self._meaning(tree.child()) if turned else meaning, "predicate")
         if feature is None:
@@ -116,6 +114,11 @@ class Conditions:
         """Names of the table's columns in a condition, and "" for any other."""
         return {self._own.get(node.exprId().id(), "") for node in items(tree.references().toSeq())}
 
+    def _is_mixed(self, tree: Tree) -> bool:
+        """Whether it looks at columns that partition the table and at others: Delta chooses no partitions by it."""
+        names = self._looked_at(tree)
+        return not names <= self._parts and not names.isdisjoint(self._parts)
+
     def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
         return Comparison(self.meanings.columns[feature], "=", (value,))
 
@@ -132,14 +135,14 @@ class Conditions:
             sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
             known = class_name(sides[1]) == "Literal" and sides[1].value() is not None
             if known and sides[1].value() is True:  # IS TRUE, of which Delta makes nothing but of partitions alone
-                names = self._looked_at(sides[0])
-                alone = names <= self._parts or names.isdisjoint(self._parts)
-                return as_solved(self.all_of([sides[0]])) if alone else None
+                return None if self._is_mixed(sides[0]) else as_solved(self.all_of([sides[0]]))
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)
         if kind == "StartsWith" and class_name(tree.right()) == "Literal":
             return self._comparison(tree.left(), "starts_with", [tree.right()])
+        if kind in ("Like", "LikeAny"):
+            return self._like(tree, kind)
         if kind in ("IsNull", "IsNotNull"):
             return self._is_null(tree.child(), "is_null" if kind == "IsNull" else "is_not_null")
         if kind == "Not":
@@ -184,17 +187,54 @@ class Conditions:
             return None
         return self._compared_with(tree.child(), "in", [item for item in items(values.toSeq()) if item is not None])
 
+    def _like(self, tree: Tree, kind: str) -> Predicate | None:
+        """What patterns say of their column's beginning; of simple ones Spark itself has made comparisons."""
+        if kind == "LikeAny":
+            subject, patterns, escape = tree.child(), items(tree.patterns()), "\\"
+        elif class_name(tree.right()) == "Literal":
+            subject, patterns, escape = tree.left(), [tree.right().value()], str(tree.escapeChar())
+        else:
+            return None
+        name, texts = self._column(subject), [literal_of(pattern, "string") for pattern in patterns]
+        begins = [beginning_of(text.text, escape) for text in texts if text is not None]
+        known = [begin for begin in begins if begin is not None]
+        if name is None or name[1] != "string" or not known or len(known) < len(texts):
+            return None
+        said = [Comparison(name[0], begin.op, (Literal("string", begin.text),), solved=True) for begin in known]
+        return And((said[0] if len(said) == 1 else Or(tuple(said)), self._opaque(tree, kind)))
+
+    def _rows(self, subject: Tree, rows: Sequence[Any]) -> Predicate | None:
+        """``(a, b) IN ((1, 2), ...)`` as what it says of each part alone, of which Delta makes nothing.
+
+        Of a part that a row has null for nothing is said: in rows a null is equal to it.
+        """
+        if not rows or len(rows) > MOST_ROWS:
+            return None
+        mixed, said = self._is_mixed(subject), list[Predicate]()
+        for i, inner in enumerate(items(subject.valExprs())):
+            if mixed and not self._parts.isdisjoint(self._looked_at(inner)):
+                continue
+            values = [row.get(i, inner.dataType()) for row in rows]
+            told = None if None in values else self._compared_with(inner, "in", values)
+            if told is not None:
+                said.append(as_solved(told))
+        return And(tuple(said)) if said else None
+
     def _comparison(self, subject: Tree, op: str, constants: Sequence[Tree]) -> Predicate | None:
         """``subject op constants``, if the subject is a column or a feature and the constants are of its very type."""
         own = str(subject.dataType().catalogString())
+        if class_name(subject) == "CreateNamedStruct":  # whose parts have other names
+            return self._compared_with(subject, op, [constant.value() for constant in constants])
         if any(str(constant.dataType().catalogString()) != own for constant in constants):
             return None
         return self._compared_with(subject, op, [constant.value() for constant in constants])
 
     def _compared_with(self, subject: Tree, op: str, values: Sequence[Any]) -> Predicate | None:
         """The same with values of the subject's type, as Catalyst keeps them."""
+        if class_name(subject) == "CreateNamedStruct":
+            return self._rows(subject, values) if op in ("=", "in") else None
         own = str(subject.dataType().catalogString())
-        found = [_literal(value, own) for value in values]
+        found = [literal_of(value, own) for value in values]
         literals = tuple(item for item in found if item is not None)
         if not literals or len(literals) < len(found):
             return None
@@ -216,11 +256,11 @@ class Conditions:
             return None
         first, *others = items(subject.children())
         name, own = self._column(first), str(subject.dataType().catalogString())
-        literals = [_literal(value, own) for value in values]
+        literals = [literal_of(value, own) for value in values]
         if name is None or name[1] != own or None in literals or class_name(others[0]) != "Literal":
             return None
         found = Comparison(name[0], op, tuple(item for item in literals if item is not None), solved=True)
-        if _never(_literal(others[0].value(), own), op, literals):
+        if _never(literal_of(others[0].value(), own), op, literals):
             return found
         return Or((found, Comparison(name[0], "is_null", solved=True)))
 
@@ -246,33 +286,3 @@ def _never(filling: Literal | None, op: str, literals: Sequence[Literal | None])
         op, operator.ge
     )
     return not any(holds(own, other) for other in others)
-
-
-def _literal(value: Any, of_type: str) -> Literal | None:
-    """A constant as Catalyst keeps it, in a spelling that says the same under all settings."""
-    if value is None:
-        return None
-    if of_type == "boolean":
-        return TRUE if value else FALSE
-    if of_type in ("tinyint", "smallint", "int", "bigint"):
-        return Literal("number", str(int(value)))
-    if of_type in ("double", "float"):
-        if not math.isfinite(value):
-            return None
-        # what reaches Python of a FLOAT is its shortest text, read as a double
-        exact = struct.unpack("f", struct.pack("f", value))[0] if of_type == "float" else float(value)
-        return Literal("number", repr(exact))
-    if of_type.startswith("decimal"):
-        return Literal("number", format(value.toJavaBigDecimal(), "f"))
-    if of_type == "string":
-        with suppress(UnicodeDecodeError):  # Java has a sign of its own for what is no UTF-8
-            return Literal("string", bytes(value.getBytes()).decode())
-        return None
-    if of_type == "date":
-        return Literal("date", (_EPOCH + value * _DAY).isoformat()) if value in _DAYS else None
-    if of_type in ("timestamp", "timestamp_ntz"):
-        if value // 86_400_000_000 not in _DAYS:
-            return None
-        moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)
-        return Literal(of_type, moment.isoformat(sep=" ") + ("Z" if of_type == "timestamp" else ""))
-    return None
