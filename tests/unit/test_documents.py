@@ -1,5 +1,6 @@
 """The documents say what is: versions, folders and links are held to the code."""
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -12,7 +13,9 @@ from zorder_pipeline.benchmarks import WORKLOADS
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.model.choices import COPY_BYTES
+from zorder_pipeline.model.file_stats import BLOOM_BITS
 from zorder_pipeline.pipeline.rewriting.calibration import RUNS, SIZES
+from zorder_pipeline.reading.gather import MOST_PLACES
 from zorder_pipeline.versions import SUPPORTED, minor
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +113,12 @@ def test_measured_figures_stand_below_their_command() -> None:
     assert len(sections) > 10
     bare = [part.split("\n")[0] for part in sections if not part.split("\n\n")[1].startswith("    zorder bench ")]
     assert bare == []
+
+
+def test_the_page_on_reading_tells_of_how_many_values_bloom_filters_are_kept() -> None:
+    """As many as set so many of its bits, which each value chooses at random."""
+    most = -BLOOM_BITS * math.log1p(-MOST_PLACES / BLOOM_BITS)
+    assert f"up to about {round(most, -2):,.0f} different values" in (ROOT / "docs/reading.md").read_text()
 
 
 def test_what_a_calibration_takes_is_what_its_copies_and_relayouts_write() -> None:
