@@ -10,24 +10,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import gathered
+from tests.spark.gathering import asked_of, gathered
 from tests.spark.test_relayout import spec_for
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.java import class_name
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.pipeline import layout_by_hand
+from zorder_pipeline.model.predicate import Opaque
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline import layout_by_hand, partition_conditions
+from zorder_pipeline.pipeline.partition_conditions import told_on
 from zorder_pipeline.pipeline.reading import choosing, known_files
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.pipeline.rewriting.proof import prove
 from zorder_pipeline.reading.relations import analysed, optimized, scans
+from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.reading.unprepared import unprepared
 from zorder_pipeline.relayout.cell_zones import zones_by_cell
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.job import Safety
 from zorder_pipeline.relayout.rewrite import rewrite
+from zorder_pipeline.relayout.session_conf import exactly
 from zorder_pipeline.relayout.snapshot import open_table
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, set_for_a_while
 
 pytestmark = pytest.mark.matrix
 
@@ -101,6 +106,7 @@ def test_while_a_scan_is_planned_delta_selects_files_for_the_session_s_other_thr
     def spied(real: Any) -> Any:
         def call(*args: Any) -> Any:
             seen.append(spark.conf.get("spark.databricks.delta.stats.skipping", "true"))
+            seen.append(spark.conf.get("spark.sql.optimizer.nestedSchemaPruning.enabled"))
             return real(*args)
 
         return call
@@ -108,11 +114,56 @@ def test_while_a_scan_is_planned_delta_selects_files_for_the_session_s_other_thr
     for module, name in ((known_files, "Meanings"), (choosing, "optimized")):
         monkeypatch.setattr(module, name, spied(getattr(module, name)))
     assert zorder_pipeline.scan(spark, path, "c LIKE '%x%'", state=state).inputFiles() == []
-    assert seen == ["true", "true"]
+    assert seen == ["true"] * 4
     plan = analysed(spark.read.format("delta").load(path).where("id = 1"))
     (found,) = scans(optimized(spark, plan))
     assert class_name(found.node.relation().location()) == "TahoeLogFileIndex"  # and none that a job has prepared
     assert len(found.conditions) == 1
+
+
+def test_conditions_on_partitions_are_told_without_a_change_for_the_session_s_other_threads(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = str(tmp_path / "t"), list[tuple[str | None, ...]]()
+    rows = spark.range(4).selectExpr("id", "timestamp_seconds(id * 7200) AS at")
+    rows.write.format("delta").partitionBy("at").save(path)
+    session = spark.newSession()
+    own = {"spark.sql.ansi.enabled": "true", ZONE: "UTC"}
+    for name, value in own.items():
+        session.conf.set(name, value)
+
+    def spied(rows: Any, *args: Any) -> Any:
+        seen.append((*map(session.conf.get, own), *map(rows.sparkSession.conf.get, own)))
+        return truths(rows, *args)
+
+    truths = partition_conditions.partition_truths
+    monkeypatch.setattr(partition_conditions, "partition_truths", spied)
+    asked = Opaque("function", ("at",), "HOUR(at) < 3")
+    queries = [LoggedQuery("t", asked, zone=zone) for zone in ("UTC", "Asia/Tokyo")]
+    told = told_on(open_table(session, path), queries)
+    assert seen == [("true", "UTC", "false", "UTC"), ("true", "UTC", "false", "Asia/Tokyo")]
+    assert [bool(told[asked, query.zone]) for query in queries] == [True, False]
+    active = SparkSession.getActiveSession()
+    assert active is not None
+    assert active.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_what_is_gathered_while_other_threads_change_settings_counts_for_the_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A relayout has settings of its own for a while, under which statistics would be of other values, and nobody's."""
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "hour(at) = 2"
+    rows = spark.range(0, 24, 1, 4).selectExpr("id", "timestamp_seconds(id * 3600) AS at")
+    rows.write.format("delta").save(path)
+    session, snapshot = session_of(spark), open_table(spark, path)
+    with set_for_a_while(spark, {**exactly(spark, instants=True), ZONE: "Asia/Tokyo"}):
+        assert session_of(spark) != session
+        asked = asked_of(snapshot, condition)
+        assert gather_statistics(spark, snapshot, asked, state).rows_added == 4
+    found = zorder_pipeline.scan(spark, path, condition, state=state)
+    assert len(found.inputFiles()) == 1
+    assert [row["id"] for row in found.collect()] == [2]
+    assert gather_statistics(spark, snapshot, asked_of(snapshot, condition), state).files == 0
 
 
 def test_plans_are_optimized_by_the_settings_that_their_session_has_now(spark: SparkSession) -> None:

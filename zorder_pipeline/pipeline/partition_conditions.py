@@ -28,7 +28,7 @@ from zorder_pipeline.reading.halving import failures
 from zorder_pipeline.reading.partition_truths import partition_truths
 from zorder_pipeline.relayout.partition_values import typed_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.state.session_conf import ZONE, set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, alone, set_for_a_while
 
 __all__ = ["boxes_on", "partitions_untold", "told_on"]
 
@@ -74,14 +74,17 @@ def told_on(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Told:
     together: dict[tuple[str, tuple[str, ...]], list[PartitionCondition]] = defaultdict(list)
     for (zone, found), _ in often.most_common(MOST_CONDITIONS):
         together[zone, found.columns].append(found)
+    if not together:
+        return NOTHING_TOLD
     told: dict[tuple[Comparison | Opaque, str], Boxes] = {}
     left, files = MOST_EVALUATED, {columns: _first_files(snapshot, columns) for columns in {c for _, c in together}}
-    for (zone, columns), conditions in together.items():
-        first = files[columns]
-        few = list(dict.fromkeys(each.sql for each in conditions))[: left // len(first)]
-        left -= len(few) * len(first)
-        said = dict(_told(snapshot, columns, zone, few, first))
-        told |= {(each.condition, zone): said[each.sql] for each in conditions if each.sql in said}
+    with alone(snapshot.spark, NULL_WHERE_CAST_FAILS) as spark:
+        for (zone, columns), conditions in together.items():
+            first = files[columns]
+            few = list(dict.fromkeys(each.sql for each in conditions))[: left // len(first)]
+            left -= len(few) * len(first)
+            said = dict(_told(snapshot.in_session(spark), columns, zone, few, first))
+            told |= {(each.condition, zone): said[each.sql] for each in conditions if each.sql in said}
     return told
 
 
@@ -108,6 +111,7 @@ def _told(
     """The conditions on some columns, in SQL and one time zone, that can be told, and what they say.
 
     Args:
+        snapshot: in a session that is `alone`.
         sample: see `_first_files`.
     """
     if not conditions:
@@ -121,7 +125,7 @@ def _told(
         return  # what no reader is sure of is read
     there = PartitionValues.of(columns, [(z.low[sample], null) for z, null in zip(zones, nulls, strict=True)])
     try:
-        with set_for_a_while(snapshot.spark, {ZONE: zone, **NULL_WHERE_CAST_FAILS}):
+        with set_for_a_while(snapshot.spark, {ZONE: zone}):
             rows = typed_partitions(snapshot, [files.partitions[i] for i in sample], place)
             truths = partition_truths(rows, place, conditions)
     except failures():  # the log's time zone is none

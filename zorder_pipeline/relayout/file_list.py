@@ -17,7 +17,7 @@ from zorder_pipeline.model.places import ROOT, real_path
 from zorder_pipeline.model.spark_sql import cast_name, column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import alone
 
 from .leaves import Leaf, physical_of, stats_paths
 from .session_conf import ALL_ROWS
@@ -259,9 +259,8 @@ def _counted(
     deleted: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Rows of files whose AddFile does not say how many, counted."""
-
-    rows = snapshot.read()
-    with set_for_a_while(snapshot.spark, ALL_ROWS):
+    with alone(snapshot.spark, ALL_ROWS) as spark:
+        rows = snapshot.in_session(spark).read()
         counts = rows.groupBy(rows.metadataColumn("_metadata").getField("file_path").alias("path")).count().collect()
     live = {real_path(row["path"], ""): row["count"] for row in counts}
     found = np.array([live.get(real_path(item, snapshot.location), 0) for item in path]) + deleted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.state.session_conf import own_setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
     Raises:
         UnsupportedTableError: the session shifts instants of other engines.
     """
-    if instants and str(spark.conf.get(_SHIFTED, None)).lower() == "true":
+    if instants and str(own_setting(spark, _SHIFTED)).lower() == "true":
         raise UnsupportedTableError(
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
@@ -90,10 +91,10 @@ def reads_otherwise(spark: SparkSession) -> bool:
     """Whether the session reads old days, instants of other engines, names, or what a file lacks, otherwise than others
     usually do."""
     odd = (_SHIFTED, _BY_CASE, _NULL_STRUCTS, _WITHOUT_IDS)
-    return bool(_legacy(spark)) or any(str(spark.conf.get(key, None)).lower() == "true" for key in odd)
+    return bool(_legacy(spark)) or any(str(own_setting(spark, key)).lower() == "true" for key in odd)
 
 
 def _legacy(spark: SparkSession) -> list[str]:
     """Settings, by the names of today, by which the session reads old days and instants by another calendar."""
-    told = {name: spark.conf.get(name, None) or spark.conf.get(before, None) for name, before in _REBASED.items()}
+    told = {name: own_setting(spark, name) or own_setting(spark, before) for name, before in _REBASED.items()}
     return [name for name, mode in told.items() if str(mode).upper() == "LEGACY"]

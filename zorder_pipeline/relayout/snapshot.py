@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -156,6 +157,12 @@ class TableSnapshot:
         """Columns of a liquid clustering; none after CLUSTER BY NONE."""
         name = "org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo"
         return tuple(items(scala_object(self.spark, name).extractLogicalNames(self.jsnapshot)))
+
+    def in_session(self, spark: SparkSession) -> TableSnapshot:
+        """The same version, read in another session, such as one that is `alone`."""
+        found = copy.copy(self)
+        found.spark = spark
+        return found
 
     def newest(self) -> TableSnapshot:
         """The same table as it is now.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.java import has_jvm, java_class
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["OWN_COMMITS", "ZONE", "apart", "session_zone", "set_for_a_while"]
+__all__ = ["OWN_COMMITS", "ZONE", "active", "alone", "apart", "own_setting", "session_zone", "set_for_a_while"]
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -62,6 +64,58 @@ def set_for_a_while(spark: SparkSession, conf: Mapping[str, str | None]) -> Iter
 def session_zone(spark: SparkSession) -> str:
     """The session's time zone, which is the machine's where the session names none."""
     return spark.conf.get(ZONE) or "UTC"  # without a default of ours, in whose place Spark tells the machine's
+
+
+def own_setting(spark: SparkSession, key: str) -> str | None:
+    """A setting of the session's own, whatever `set_for_a_while` has put in its place just now; None of one unset."""
+    with _holding:
+        held = _held.get((_session_id(spark), key)) if _held else None
+        found: str | None = spark.conf.get(key, None) if held is None else held[1]
+    return found
+
+
+@contextlib.contextmanager
+def alone(spark: SparkSession, conf: Mapping[str, str | None] | None = None) -> Iterator[SparkSession]:
+    """A copy of the session to read in, which is this thread's active one in the block; other threads do not notice it.
+
+    It has the session's own settings, not those that other threads have set for a while (`set_for_a_while`): what it
+    reads has the values that the session reads. In Spark Connect it is the session itself, changed for a while.
+
+    Args:
+        conf: further settings by name; None unsets.
+    """
+    if not has_jvm(spark):
+        with set_for_a_while(spark, conf or {}):
+            yield spark
+        return
+    with _holding:
+        session, own = _session_id(spark), spark._jsparkSession.cloneSession()
+        before = {key: value for (holder, key), (_, value) in _held.items() if holder == session}
+    for key, value in {**before, **(conf or {})}.items():
+        _put(own.conf(), key, value)
+    found = copy.copy(spark)  # and not made anew, as Python's RDDs would then be taken for rows of that one
+    for name in ("conf", "catalog", "_conf", "_catalog"):  # by which it would go on with the other one
+        vars(found).pop(name, None)
+    found._jsparkSession = own
+    with active(found, own):
+        yield found
+
+
+@contextlib.contextmanager
+def active(spark: SparkSession, session: JavaObject) -> Iterator[None]:
+    """Have a session of the JVM be the one that Spark and Delta ask for settings in this thread, in the block.
+
+    Whoever makes a DataFrame of Python's data in the block by another session makes that one the active one.
+    """
+    classic, sessions = type(spark), java_class(spark, "org.apache.spark.sql.classic.SparkSession")
+    in_python, before = classic._activeSession, sessions.getActiveSession()
+    sessions.setActiveSession(session)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
+            classic._activeSession = in_python
+            sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.relayout.session_conf import as_others_read, exactly, reads_otherwise
+from zorder_pipeline.state.session_conf import set_for_a_while
 
 TODAY, BEFORE = ("spark.sql.parquet.{}RebaseModeInRead", "spark.sql.legacy.parquet.{}RebaseModeInRead")
 STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
@@ -15,7 +17,8 @@ IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
 
 
 def session(conf: dict[str, str]) -> Any:
-    return SimpleNamespace(conf=SimpleNamespace(get=conf.get))
+    settings = SimpleNamespace(get=conf.get, set=conf.__setitem__, unset=conf.pop)
+    return SimpleNamespace(conf=settings, session_id="one")
 
 
 @pytest.mark.parametrize("kind", ["datetime", "int96"])
@@ -35,3 +38,17 @@ def test_what_a_file_lacks_is_not_null_whatever_the_session_makes_of_it(name: st
     odd = session({name: "true"})
     assert exactly(odd, instants=False)[name] == as_others_read(odd)[name] == "false"
     assert reads_otherwise(odd)
+
+
+def test_what_another_relayout_has_set_for_a_while_is_not_the_session_s_own() -> None:
+    """It puts it back as soon as it ends, in the middle of one that thought that it need not set it."""
+    name, shifted = TODAY.format("datetime"), "spark.sql.parquet.int96TimestampConversion"
+    odd = session({name: "LEGACY", shifted: "true"})
+    others = as_others_read(odd)
+    with set_for_a_while(odd, others):
+        assert odd.conf.get(name) == "EXCEPTION"
+        assert as_others_read(odd) == others
+        assert reads_otherwise(odd)
+        with pytest.raises(UnsupportedTableError, match=shifted):
+            exactly(odd, instants=True)
+    assert odd.conf.get(name) == "LEGACY"

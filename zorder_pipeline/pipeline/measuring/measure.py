@@ -33,7 +33,7 @@ from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
-from zorder_pipeline.state.session_conf import set_for_a_while
+from zorder_pipeline.state.session_conf import alone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,8 +97,8 @@ def evaluate(
         solved = boxes_on(
             snapshot, conditions, solved=True, told=_told_of_sums(conditions, snapshot.schema) | dict(told)
         )
-        with snapshot.reading(), set_for_a_while(spark, COMPILED):
-            matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
+        with alone(spark, COMPILED) as session, (mine := snapshot.in_session(session)).reading():
+            matched = matching_rows(mine.read(), solved, snapshot.paths, total, read, say)[asked.which]
     return Evaluation(
         queries=len(queries),
         files=len(files),

@@ -16,6 +16,7 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.session import session_of
+from zorder_pipeline.state.session_conf import alone
 
 from .known_files import current
 from .statistics import gather_statistics
@@ -87,7 +88,9 @@ def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], in
     held = FileStats(snapshot.spark, state).load(snapshot.table_id, fresh=True)
     if not len(held):
         return None
-    usable = held.within(session_of(snapshot.spark)).under(snapshot.stored_as).features()
+    with alone(snapshot.spark) as own:
+        session = session_of(own)
+    usable = held.within(session).under(snapshot.stored_as).features()
     first = pc.min(held.rows["stats_date"]).as_py()
     since = dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000
     return [feature for feature in current(usable, snapshot) if feature.sql], int(since)

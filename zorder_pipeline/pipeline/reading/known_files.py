@@ -25,11 +25,11 @@ from zorder_pipeline.reading.generated import is_partitioned_by_generated
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed
-from zorder_pipeline.reading.unprepared import AS_WRITTEN, SKIPPING
+from zorder_pipeline.reading.unprepared import SKIPPING, unprepared
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.session_conf import reads_otherwise
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.state.session_conf import session_zone, set_for_a_while
+from zorder_pipeline.state.session_conf import active, session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,8 +156,9 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     own = {columns[item.feature]: item for item in stats}
     tests = FileTests(files.zone_map(), own, foreign=~files.ours)  # Spark wrote those that lie by a layout
-    with set_for_a_while(spark, AS_WRITTEN):  # rules ask the thread's session, Delta's own the optimizer's
-        meanings = Meanings(snapshot.read(), columns)
+    rows = snapshot.read()
+    with active(spark, unprepared(spark)):  # rules ask the thread's session, Delta's own the optimizer's
+        meanings = Meanings(rows, columns)
     names = {
         leaf.path: (column.name, column.type) for leaf, column in zip(snapshot.leaves, schema.columns, strict=False)
     }

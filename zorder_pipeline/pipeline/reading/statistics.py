@@ -35,7 +35,7 @@ from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.state.session_conf import session_zone, set_for_a_while
+from zorder_pipeline.state.session_conf import active, alone, session_zone, set_for_a_while
 
 from .known_files import comparable
 
@@ -59,7 +59,8 @@ def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery])
     schema = comparable(snapshot)
     expressions = expression_candidates(queries, weights, schema)
     predicates = predicate_candidates(queries, weights, schema, ())
-    zone = session_zone(snapshot.spark)
+    with alone(snapshot.spark) as own:
+        zone = session_zone(own)
     return features_of(queries, weights, schema, snapshot.paths, expressions, predicates, zone)
 
 
@@ -147,11 +148,12 @@ def gather_statistics(
         TableError: what is known already cannot be read.
     """
     started = time.monotonic()
-    store, session = FileStats(spark, state), session_of(spark)
+    store = FileStats(spark, state)
     with ThreadPoolExecutor(1) as pool:  # Delta looks up two tables' files, in jobs that leave most of a machine idle
         loading = pool.submit(beside(spark, store.load), snapshot.table_id, fresh=True)
         files = snapshot.files()
-        usable = evaluable(snapshot.read(), features)
+        with alone(spark) as own:
+            session, usable = session_of(own), evaluable(snapshot.in_session(own).read(), features)
         vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
         asked = list(vectors if paths is None else paths)
         held = _readable(loading.result, store.path)
@@ -162,7 +164,7 @@ def gather_statistics(
             progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
             if len(held.of(list(vectors))) < len(held):  # files are gone
                 pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
-            found = _found(snapshot, usable, missing)
+            found = _found(snapshot.in_session(own), usable, missing)
     added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
@@ -190,11 +192,12 @@ def _readable(load: Callable[[], Gathered], place: str) -> Gathered:
 
 
 def _found(snapshot: TableSnapshot, features: Sequence[Feature], paths: Sequence[str]) -> pa.Table:
-    """Statistics of some files, with their paths."""
-    with set_for_a_while(snapshot.spark, COMPILED | BY_PATH | as_others_read(snapshot.spark)):
+    """Statistics of some files, with their paths, of a snapshot in a session of its own."""
+    spark, also = snapshot.spark, _bounds(snapshot, features)
+    with active(spark, spark._jsparkSession), set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
         rows = snapshot.read_files(paths)  # files of a whole version are listed by a job, each time it is read
         some = partial(_some, snapshot, paths)
-        gathered = partial(gather, rows, features, snapshot.stored_as, some, _bounds(snapshot, features))
+        gathered = partial(gather, rows, features, snapshot.stored_as, some, also)
         numbered = _by_number(snapshot.files(), paths, gathered)
         return _by_uri(snapshot, paths, gathered) if numbered is None else numbered
 
