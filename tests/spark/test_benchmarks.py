@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from zorder_pipeline.benchmarks import demo_workload, harness, tuning
+from zorder_pipeline.benchmarks import demo_workload, harness, reading_costs, tuning
 from zorder_pipeline.benchmarks.appends import after_appends
 from zorder_pipeline.benchmarks.data import lineitem_table
 from zorder_pipeline.benchmarks.engines import spark_times
@@ -16,7 +16,7 @@ from zorder_pipeline.benchmarks.harness import Options
 from zorder_pipeline.benchmarks.iceberg import ICEBERG
 from zorder_pipeline.benchmarks.page_index import PageIndex
 from zorder_pipeline.benchmarks.workloads import tpch_logs, write_logs
-from zorder_pipeline.pipeline import LearnSettings
+from zorder_pipeline.pipeline import LearnSettings, stored_log
 
 
 def test_pages_are_filtered_as_their_bounds_say(spark: SparkSession, tmp_path: Path) -> None:
@@ -45,6 +45,24 @@ def test_rows_scanned_are_those_of_the_files_that_were_read(spark: SparkSession,
     assert found.scanned.tolist() == [250, 0, 1000]
     assert (found.seconds > 0).all()
     assert (found.empty > 0).all()
+
+
+@pytest.mark.matrix
+def test_what_recording_costs_is_measured_as_users_record(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, work = tmp_path / "lineitem", tmp_path / "work"
+    lineitem_table(spark, source, 0.001, 2)
+    for name, value in (("QUICK_PAIRS", 2), ("BLOCK", 2), ("QUICK_APPENDED", 3)):
+        monkeypatch.setattr(reading_costs, name, value)
+    found = reading_costs.recorder(spark, source, work, True, lambda _: None)
+    known = {name: figure for name, figure in found.items() if figure is not None}
+    assert known["ratio low"] <= known["ratio"] <= known["ratio high"]
+    assert known["append share"] == pytest.approx(known["append seconds"] / 300)
+    (state,) = work.glob("recorded-*")
+    log = stored_log(spark, str(state)).of_table(["lineitem"])
+    assert len(log) == 3 * 2 + 3, "those of the blocks with a recording, and of the append"
+    assert len({query.predicate for query in log}) == len(log)
 
 
 @pytest.mark.slow

@@ -125,7 +125,10 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     progress(f"writing TPC-H lineitem at scale {scale:g} as {files} files")
     lineitem_table(spark, source, scale, files)
     outcomes = options.noted(o for seed in options.seeds for o in _one(spark, source, options, files, seed, progress))
-    extra = {"pruning": pruning(spark, options.work / "many", progress), "recorder": recorder(spark, source, progress)}
+    extra = {
+        "pruning": pruning(spark, options.work / "many", progress),
+        "recorder": recorder(spark, source, options.work, options.quick, progress),
+    }
     return [replace(o, figures={**o.figures, **extra}) if o.contender == OURS else o for o in outcomes]
 
 

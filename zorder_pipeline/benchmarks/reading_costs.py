@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import statistics
-import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from .harness import Progress
+from .harness import Progress, ratio
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.pipeline.reading.recording import Recording
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["pruning", "recorder"]
@@ -26,8 +28,10 @@ __all__ = ["pruning", "recorder"]
 PRUNED_FILES = 10_000
 FIFTH = "k % 10 > 8"
 REPEATS = 15
-BATCHES, BATCH = 18, 5
-"""Batches with and without the recorder, and queries in each."""
+PAIRS, QUICK_PAIRS, BLOCK = 30, 3, 5
+"""Pairs of blocks, with and without a recording, and queries in each block."""
+APPENDED, QUICK_APPENDED = 500, 20
+"""Executions of the append that is timed."""
 
 
 def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, float]:
@@ -129,34 +133,59 @@ def _milliseconds(call: Callable[[], object]) -> float:
     return 1000 * statistics.median(times[3:])
 
 
-def recorder(spark: SparkSession, source: Path, progress: Progress) -> dict[str, float]:
-    """What recording adds to a query, in turns with and without it: medians of batches, and their ratio.
+def recorder(spark: SparkSession, source: Path, work: Path, quick: bool, progress: Progress) -> dict[str, float | None]:
+    """What ``zorder_pipeline.record`` adds to a query, with its interval; and apart from that, what an append takes.
 
-    A batch ends when all that Spark tells the recorder has been written down, as that takes a core from the queries.
+    Blocks of queries are asked in pairs, with and without a recording of the table, in turns which of them comes first;
+    a recording ends behind its block, with an append. A block ends when Spark has told its listeners of all executions,
+    as writing these down takes a core from the queries. Then as many executions as `APPENDED` says are appended at
+    once: that takes its seconds from the session's queries each time, and is told as a share of the time between two
+    appends, in which so many executions are to be asked then.
     """
-    from zorder_pipeline.query_log.recorder import Recorder
+    import zorder_pipeline
+    from zorder_pipeline.pipeline.reading.recording import EVERY
 
-    progress("timing queries with and without the recorder")
+    progress("timing queries with and without a recording")
     frame = spark.read.format("delta").load(str(source))
+    state, spool = str(work / f"recorded-{uuid.uuid4().hex[:8]}"), str(work / f"spool-{uuid.uuid4().hex[:8]}")
+    literals = count()
+
+    def recording(every: float | None = EVERY) -> Recording:
+        return zorder_pipeline.record(spark, state=state, tables={source.name: str(source)}, spool=spool, every=every)
+
+    def ask(times: int) -> None:
+        for literal in islice(literals, times):
+            asked = frame.where(f"l_orderkey > {literal} AND l_comment LIKE '%bold%'")
+            asked.selectExpr("sum(l_quantity)").collect()
+
+    def block() -> float:
+        start = time.perf_counter()
+        ask(BLOCK)
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        return (time.perf_counter() - start) / BLOCK
+
     times: dict[bool, list[float]] = {True: [], False: []}
-    with tempfile.TemporaryDirectory(prefix="recorder-") as spool:
-        found = Recorder(spark, spool)
-        for number in range(2 * BATCHES):
-            recording = number % 2 == 0
-            if recording:
-                found.start()
-            start = time.perf_counter()
-            for literal in range(BATCH * number, BATCH * (number + 1)):
-                asked = frame.where(f"l_orderkey > {literal} AND l_comment LIKE '%bold%'")
-                asked.selectExpr("sum(l_quantity)").collect()
-            found.wait()
-            times[recording].append((time.perf_counter() - start) / BATCH)
-            found.stop()
-    medians = {recording: statistics.median(items[1:]) for recording, items in times.items()}
-    result = {
-        "milliseconds with": 1000 * medians[True],
-        "milliseconds without": 1000 * medians[False],
-        "ratio": medians[True] / medians[False],
+    for pair in range(1 + (QUICK_PAIRS if quick else PAIRS)):
+        for recorded in (True, False) if pair % 2 else (False, True):
+            with recording() if recorded else nullcontext():
+                times[recorded].append(block())
+    seconds = {recorded: np.array(items[1:]) for recorded, items in times.items()}  # the first pair warms up
+    compared = ratio([seconds[True]], [seconds[False]])
+    executions = QUICK_APPENDED if quick else APPENDED
+    with recording(every=None) as last:
+        ask(executions)
+        start = time.perf_counter()
+        last.flush()
+        append = time.perf_counter() - start
+    result: dict[str, float | None] = {
+        "milliseconds with": 1000 * float(seconds[True].mean()),
+        "milliseconds without": 1000 * float(seconds[False].mean()),
+        "ratio": compared.mean,
+        "ratio low": compared.low,
+        "ratio high": compared.high,
+        "append executions": float(executions),
+        "append seconds": append,
+        "append share": append / EVERY,
     }
     progress(f"recorder: {json.dumps(result)}")
     return result

@@ -45,7 +45,12 @@ BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("pruning", "understand"), "milliseconds to understand the plan before"),
     (("pruning", "scan"), "milliseconds of a whole scan call for them"),
     (("pruning", "plain plan"), "milliseconds of planning an ordinary read of them"),
-    (("recorder", "ratio"), "seconds of a query with the recorder, by those without"),
+    (("recorder", "ratio"), "seconds of a query with a recording, by those without"),
+    (("recorder", "ratio low"), "the same, the least of its 95% interval over blocks of queries"),
+    (("recorder", "ratio high"), "the same, the most of it"),
+    (("recorder", "append executions"), "executions that a recording appends to the state at once"),
+    (("recorder", "append seconds"), "seconds of that append"),
+    (("recorder", "append share"), "the same, by the five minutes between two appends"),
 )
 """Figures of ours that are told below the table: where they stand among an outcome's figures, and in which words."""
 
