@@ -14,7 +14,7 @@ from zorder_pipeline.assets import query_log as logs_asset
 from zorder_pipeline.assets.common import VALUES, DeltaSparkResource
 from zorder_pipeline.assets.query_log import query_log, read_logs
 from zorder_pipeline.config import PipelineConfig, TableConfig, load_config
-from zorder_pipeline.errors import ConfigError, LogError
+from zorder_pipeline.errors import ConfigError, LogError, LostRaceError
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import logs
 from zorder_pipeline.query_log.intake.files import list_logs
@@ -63,24 +63,60 @@ def test_what_sessions_recorded_is_enough_without_a_log(read: Any, monkeypatch: 
     assert read() == (StoredLog(QueryLog((), 0, 0)), [])
 
 
-def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def night(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Reads an empty log into a state by the asset; returns its metadata, and what is said of it."""
     nothing = QueryLog((), 0, 0)
     monkeypatch.setattr(logs_asset, "read_logs", lambda *_: (StoredLog(nothing), nothing, {}))
     monkeypatch.setattr(pipeline, "tidy_state", lambda *_: {})
+    monkeypatch.setattr(pipeline, "expire", lambda *_: {})
     monkeypatch.setattr(DeltaSparkResource, "session", None)
 
-    def warned(state: str, instance: DagsterInstance) -> list[str]:
-        asset = query_log(PipelineConfig(tables=(TableConfig(name="t", location="/nowhere"),), state=state))
+    def materialized(state: str, instance: DagsterInstance) -> tuple[dict[str, Any], list[str]]:
+        tables = (TableConfig(name="t", location="/nowhere"), TableConfig(name="u", location="/nor_here"))
+        asset = query_log(PipelineConfig(tables=tables, state=state, retention_days=30))
         resources = {"zorder_spark": DeltaSparkResource(spark_config={}), VALUES: mem_io_manager}
         done = materialize([asset], instance=instance, resources=resources)
-        messages = (entry.user_message for entry in instance.all_logs(done.run_id) if not entry.is_dagster_event)
-        return [message for message in messages if "configurations share" in message]
+        (made,) = done.asset_materializations_for_node("query_log")
+        entries = [entry for entry in instance.all_logs(done.run_id) if not entry.is_dagster_event]
+        return {name: found.value for name, found in made.metadata.items()}, [entry.user_message for entry in entries]
 
+    return materialized
+
+
+def test_two_configurations_with_one_instance_are_told(night: Any) -> None:
     with DagsterInstance.ephemeral() as instance:
-        told = [warned(state, instance) for state in ("/lake/state", "/lake/state", "/sea/state", "/sea/state")]
+        states = ("/lake/state", "/lake/state", "/sea/state", "/sea/state")
+        said = [night(state, instance)[1] for state in states]
+    told = [[sentence for sentence in sentences if "configurations share" in sentence] for sentences in said]
     (sentence,) = told.pop(2)
     assert told == [[], [], []]
     assert sentence.startswith("query_log was last made for the state /lake/state, and here it is /sea/state: ")
+
+
+def test_what_is_older_than_the_retention_is_deleted_and_told(night: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(pipeline, "expire", lambda *given: asked.append(given) or {"query_log": 1200, "recorded": 2})
+    with DagsterInstance.ephemeral() as instance:
+        facts, said = night("/lake/state", instance)
+    assert asked == [(None, "/lake/state", ["t", "u"], 30)]
+    assert (facts["expired queries"], facts["expired quarantined lines"]) == (1200, 0)
+    assert "deleted 1,200 of the state's query_log, older than 30 days (retention_days)" in said
+    assert "deleted 2 of the state's recorded, older than 30 days (retention_days)" in said
+
+
+def test_what_cannot_be_deleted_now_fails_no_night(night: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise LostRaceError("another run wrote into /lake/state at the same time")
+
+    monkeypatch.setattr(pipeline, "expire", lost)
+    with DagsterInstance.ephemeral() as instance:
+        facts, said = night("/lake/state", instance)
+    assert "expired queries" not in facts
+    assert said[-1] == (
+        "what is older than 30 days (retention_days) could not be deleted from /lake/state: another run wrote into "
+        "/lake/state at the same time; the next run tries it again"
+    )
 
 
 def test_a_run_observes_the_tables_that_it_is_about() -> None:

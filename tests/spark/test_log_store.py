@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline import redact_key
+from zorder_pipeline.query_log.intake import purging
 from zorder_pipeline.query_log.intake import store as stores
 from zorder_pipeline.query_log.intake.known import current
 from zorder_pipeline.query_log.intake.store import LogStore
@@ -121,7 +122,7 @@ def test_what_a_first_ingestion_that_was_cut_off_has_left_is_purged(
     """There is no list of logs then."""
     _cut_off(store, tmp_path, monkeypatch)
     assert store.purge(days=100_000)["query_log"] == 0, "an ingestion may be at work"
-    monkeypatch.setattr(stores, "GRACE", "interval 0 seconds")
+    monkeypatch.setattr(purging, "GRACE", "interval 0 seconds")
     assert store.purge(days=100_000)["query_log"] == 5
 
 
@@ -133,7 +134,7 @@ def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
     assert len(_values(store)) == 5
     assert store.purge(days=100_000)["query_log"] == 0, "an ingestion may be at work"
-    monkeypatch.setattr(stores, "GRACE", "interval 0 seconds")
+    monkeypatch.setattr(purging, "GRACE", "interval 0 seconds")
     assert store.purge(days=100_000)["query_log"] == 5  # the rows that the crash left
     assert len(_values(store)) == 5
 

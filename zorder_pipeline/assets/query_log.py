@@ -20,6 +20,7 @@ from dagster import (
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, LogError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.stored import StoredLog
@@ -59,10 +60,11 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
             context.log_event(seen)
         with told(context, "query_log"):
             added, log, repeated = read_logs(context, zorder_spark, config)
+            expired = _expired(context, zorder_spark, config)
             for name, count in pipeline.tidy_state(zorder_spark.session, config.state).items():
                 context.log.info(f"merged {count:,} small files of the state's table {name}")
         new = {"new statements": added.log.lines, "new log files": added.files}
-        facts = log_facts(log, config) | new | {STATE: config.state} | noted_repeated(repeated)
+        facts = log_facts(log, config) | new | expired | {STATE: config.state} | noted_repeated(repeated)
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
         yield check_parse_rate(log, added.log, config.monitoring.min_parsed_share)
 
@@ -164,6 +166,30 @@ def read_logs(
             "tables.yaml, or record sessions into that state (docs/reading.md)"
         )
     return StoredLog.merged(added), stored, repeated(known)
+
+
+def _expired(
+    context: AssetExecutionContext, zorder_spark: DeltaSparkResource, config: PipelineConfig
+) -> dict[str, int]:
+    """Delete from the state what is older than ``retention_days``; how much that was, for the metadata.
+
+    What cannot be deleted now is left to the next night: the log is read all the same.
+    """
+    from zorder_pipeline import pipeline
+
+    names, days = [table.name for table in config.tables], config.retention_days
+    try:
+        deleted = pipeline.expire(zorder_spark.session, config.state, names, days)
+    except Exception as error:
+        context.log.warning(
+            f"what is older than {days} days (retention_days) could not be deleted from {config.state}: "
+            f"{reason_of(error)}; the next run tries it again"
+        )
+        return {}
+    for name, count in deleted.items():
+        context.log.info(f"deleted {count:,} of the state's {name}, older than {days} days (retention_days)")
+    told = {"expired queries": "query_log", "expired quarantined lines": "quarantine"}
+    return {fact: deleted.get(name, 0) for fact, name in told.items()}
 
 
 def _version(log: QueryLog) -> str:

@@ -291,8 +291,8 @@ class PipelineConfig(Model):
     redact_literals: bool = False
     """Hide the literals of queries wherever they are shown: they can be personal data."""
     retention_days: Positive = 90
-    """Days before the newest logged query from which queries are used; older ones stay in the state until zorder purge
-    deletes them."""
+    """Days before the newest logged query from which queries are used. Nights delete from the state what is older, for
+    good: queries, quarantined lines, what sessions recorded. Queries without a time always count, and stay."""
 
     def table(self, name: str) -> TableConfig:
         """The table called ``name``.

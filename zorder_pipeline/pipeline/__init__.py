@@ -25,7 +25,6 @@ from .logs import (
     ingest_into,
     names_in_state,
     names_of,
-    purge,
     redact_key,
     stored_log,
 )
@@ -33,6 +32,7 @@ from .measuring.accounting import Savings, check_promises, check_promises_by_log
 from .measuring.first_look import advise, triage
 from .measuring.measure import evaluate, inspect
 from .measuring.promises import PromiseCheck
+from .purging import expire, purge
 from .reading.kept_statistics import complete_statistics
 from .reading.recording import record
 from .reading.scanning import explain, explain_scan, explain_sql, scan, sql
@@ -74,6 +74,7 @@ __all__ = [
     "describe",
     "dry_result",
     "evaluate",
+    "expire",
     "explain",
     "explain_scan",
     "explain_sql",

@@ -18,12 +18,8 @@ from zorder_pipeline.query_log.intake.ingest import ingest as ingest_logs
 from zorder_pipeline.query_log.intake.known import place_of, real_place_of
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.intake.stored import StoredLog
-from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.statements.catalog import SESSION_CATALOG, Catalog
-from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.relayout.unrecorded import LONGEST
-from zorder_pipeline.state.begun import FOLDER, Beginnings
 from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
 
 from .records import LogSource
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
 
 __all__ = ["Tables", "Unopened", "configured_sources", "configured_tables", "ingest", "ingest_into"]
-__all__ += ["names_and_schemas", "names_in_state", "names_of", "places_in_state", "purge", "redact_key", "stored_log"]
+__all__ += ["names_and_schemas", "names_in_state", "names_of", "places_in_state", "redact_key", "stored_log"]
 
 
 @dataclass(frozen=True)
@@ -221,25 +217,6 @@ def names_in_state(spark: SparkSession, state: str, table: str, snapshot: TableS
     mine = [name for name, place in places.items() if is_same_place(place, snapshot.location)]
     others = {name.lower() for name in places} - {name.lower() for name in mine}
     return [name for name in names_of(table, snapshot, mine) if name.lower() not in others]
-
-
-def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:
-    """Delete from the state what is older than ``days`` days, or all that ``user`` asked.
-
-    That is: queries, quarantined lines and what the recorder noted. Statistics of expressions and predicates do not
-    tell who asked for their constants, so with a user's queries all of them go; the next relayout, or
-    `update_statistics`, gathers those that the remaining queries ask for. Notes of relayouts that were begun, which
-    hold their plans, go as well, but for those of the last days: what a run has committed that was killed before that
-    is not recorded any more.
-
-    Returns:
-        Deleted rows by table; of ``recorded`` and ``begun``, files.
-    """
-    deleted = LogStore(spark, state).purge(days, user)
-    kept = LONGEST if user is not None else max(LONGEST, days * 86_400.0)
-    deleted[FOLDER] = Beginnings(spark, state).purge(kept)
-    deleted[RECORDED] = delete_moved(spark, f"{state.rstrip('/')}/{RECORDED}", days, user)
-    return deleted if user is None else deleted | {"file_stats": FileStats(spark, state).purge()}
 
 
 def redact_key(spark: SparkSession, state: str | None) -> str:

@@ -101,7 +101,7 @@ def written_as(spark: SparkSession, place: str) -> str:
     return str(filesystem.makeQualified(folder).toString())
 
 
-def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:
+def delete_moved(spark: SparkSession, place: str, days: float, user: str | None = None) -> int:
     """Delete the files below a folder that were spilled more than ``days`` days ago, or all of ``user``.
 
     Whether they have been ingested makes no difference: what was read from them goes, too. Returns how many are gone.

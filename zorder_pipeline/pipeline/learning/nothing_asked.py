@@ -42,8 +42,8 @@ def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
     elif log.used:  # of a state, whose queries of this table alone were loaded
         kept = f"of the {log.used:,} that could be used none that is kept scans it"
         causes.append(
-            f"{kept}: they ask for other tables, or zorder purge deleted them; if the log calls the table otherwise, "
-            "name it with --alias"
+            f"{kept}: they ask for other tables, or were deleted, by zorder purge or as older than retention_days; if "
+            "the log calls the table otherwise, name it with --alias"
         )
     if lost := sum(log.quarantined.values()):
         ranked = sorted(log.quarantined.items(), key=lambda item: -item[1])[:TOLD]

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.moments import FIRST
+from zorder_pipeline.model.moments import latest as latest_moment
 from zorder_pipeline.state.conflicts import lost_races
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.erasing import WHOLE_FILES
 from zorder_pipeline.state.session_conf import apart
 from zorder_pipeline.state.state_table import newer_version
+
+from .known import current
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,6 +75,40 @@ class LogTables:
         if name == "log_files" and self._version(frame) > SCHEMA_VERSION:
             raise newer_version(self.state, self._version(frame), SCHEMA_VERSION)
         return frame
+
+    def current_files(self) -> DataFrame:
+        """The rows of ``log_files`` that count, see `current`."""
+        return current(self.read("log_files"))
+
+    def current_queries(self, files: DataFrame) -> DataFrame:
+        """The queries of logs that count, each with the ``batch`` it came in by first; a time that none has is null.
+
+        Args:
+            files: `current_files`.
+        """
+        from pyspark.sql import functions as F
+
+        first = F.max(F.when(F.col("replaces").isNull(), F.col("batch")))  # what is read again came in before
+        came = files.groupBy("run", "source").agg(first.alias("batch"))
+        asked = F.col("query_timestamp")  # states may hold other ones, from before such times were unknown ones
+        return (
+            self.read("query_log")
+            .join(came, ["run", "source"])
+            .withColumn("query_timestamp", F.when(asked.between(FIRST, latest_moment()), asked))
+        )
+
+    def newest_query(self, files: DataFrame) -> int | None:
+        """When the newest query that counts was asked, microseconds since 1970 UTC; None where no time is known.
+
+        Args:
+            files: `current_files`.
+        """
+        from pyspark.sql import functions as F
+
+        last: int | None = files.agg(F.max("watermark")).collect()[0][0]
+        if last is not None and last > latest_moment():
+            last = self.current_queries(files).agg(F.max("query_timestamp")).collect()[0][0]
+        return last
 
     def _version(self, files: DataFrame) -> int:
         """Of the schema that the state was written with; asked once, as each time takes a job."""

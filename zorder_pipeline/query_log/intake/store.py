@@ -13,29 +13,23 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zorder_pipeline.errors import LostRaceError
-from zorder_pipeline.model.moments import FIRST
-from zorder_pipeline.model.moments import latest as latest_moment
 from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.progress import Progress, silent
-from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
-from zorder_pipeline.state.erasing import delete_equal, delete_where, set_properties
 
 from .intake import Intake, batches, find_new, refuse_to_replace
-from .known import KnownLogs, current, known_logs, name_of, places_of
-from .log_tables import PROPERTIES, SCHEMA_VERSION, LogTables, log_conflicts, lost
+from .known import KnownLogs, known_logs, name_of, places_of
+from .log_tables import SCHEMA_VERSION, lost
 from .parts import SCHEMA, Part, worker
+from .purging import PurgedTables, days_long
 from .stored import RECORD, Record, StoredLog, failed_of, is_moved, names_of, query_of, record_of, version_of
 from .tally import Tally
 from .turns import TOLD, Turn
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["LogStore"]
 
@@ -46,8 +40,6 @@ TRIES = 5
 NUMBERS = 5  # times that it asks for a batch number, which ingestions of other logs may take
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
-EVER = 1_000_000  # days, beyond any query: times of more have no number
-GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 PLACE = ("run", "source", "position", "query_date")
 QUERIES = (
     *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
@@ -56,7 +48,7 @@ QUERIES = (
 QUARANTINE = (*PLACE, "user", "reason", "text")
 
 
-class LogStore(LogTables):
+class LogStore(PurgedTables):
     """The state's tables about query logs.
 
     Args:
@@ -130,7 +122,7 @@ class LogStore(LogTables):
 
         if not self.exists("log_files"):
             return {}
-        counted = self._current_files().select("run", "source").distinct()
+        counted = self.current_files().select("run", "source").distinct()
         rows = self.read("query_log").join(counted, ["run", "source"]).groupBy("table_name")
         return {row["table_name"]: row["scans"] for row in rows.agg(F.count("*").alias("scans")).collect()}
 
@@ -146,21 +138,12 @@ class LogStore(LogTables):
 
         if not self.exists("log_files"):
             return QueryLog((), 0, 0)
-        files = self._current_files()
-        first = F.max(F.when(F.col("replaces").isNull(), F.col("batch")))  # what is read again came in before
-        came = files.groupBy("run", "source").agg(first.alias("batch"))
-        rows = self.read("query_log").join(came, ["run", "source"])
-        limit = latest_moment()  # states may hold other ones, from before such times were unknown ones
-        asked = F.col("query_timestamp")
-        rows = rows.withColumn("query_timestamp", F.when(asked.between(FIRST, limit), asked))
-        everything = rows
+        files = self.current_files()
+        rows, last = self.current_queries(files), self.newest_query(files)
         if tables is not None:
             rows = rows.where(F.col("table_name").isin(names_of(tables)))
-        last = files.agg(F.max("watermark")).collect()[0][0]
-        if last is not None and last > limit:
-            last = everything.agg(F.max("query_timestamp")).collect()[0][0]
         if days is not None:
-            recent = F.col("query_timestamp") >= (last or 0) - round(min(days, EVER) * DAY)
+            recent = F.col("query_timestamp") >= (last or 0) - days_long(days)
             rows = rows.where(recent | F.col("query_timestamp").isNull())
         latest = Window.partitionBy("table_name").orderBy(
             F.col("query_timestamp").desc_nulls_last(), "source", "position"
@@ -172,51 +155,6 @@ class LogStore(LogTables):
         )
         counts = [json.loads(row["counts"]) for row in files.select("counts").collect()]
         return replace(Tally.of(counts).log(queries), until=last)
-
-    def purge(self, days: int, user: str | None = None) -> dict[str, int]:
-        """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
-
-        A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
-        its ingestion. Rows that count no more go, too: of logs that were read again since or failed, and of ingestions
-        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM; Delta's
-        history says nothing of whose they were, nor where they came from.
-
-        Raises:
-            LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
-        """
-        from pyspark.sql import functions as F
-
-        deleted: dict[str, int] = {}
-        names = [name for name in ("query_log", "quarantine") if self.exists(name)]
-        if not names:
-            return deleted
-        oldest = F.date_sub(F.current_date(), min(days, EVER))
-        counted, valid = [], set[tuple[str, str]]()
-        if self.exists("log_files"):  # not after a first ingestion that was cut off
-            done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
-            counted = done.distinct().collect()
-            valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
-        runs, early = {row["run"] for row in counted}, [row["run"] for row in counted if row["early"]]
-        alive = {run for run, _ in valid}
-        for name in names:
-            path, rows = self.path(name), self.read(name)
-            newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
-            written = rows.groupBy("run", "source").agg(newest.alias("late")).collect()
-            told = [((row["run"], row["source"]), row["late"]) for row in written]
-            dead = {pair for pair, late in told if pair not in valid and (late or pair[0] in runs)}
-            left = {pair for pair in dead if pair[0] in alive}  # of runs whose other files count
-            condition = F.col("run").isin([*{run for run, _ in dead} - alive])
-            if user is None:
-                to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
-                condition |= (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
-            # a quarantine that was written before its lines had users has none to delete
-            whose = [(user,)] if user is not None and "user" in rows.columns else []
-            with log_conflicts(self.state):
-                set_properties(self.spark, path, PROPERTIES[name])
-                deleted[name] = delete_equal(self.spark, path, ["user"], whose)
-                deleted[name] += delete_equal(self.spark, path, ["run", "source"], left)
-                deleted[name] += delete_where(self.spark, path, condition)
-        return deleted
 
     def _add(
         self,
@@ -307,6 +245,3 @@ class LogStore(LogTables):
 
     def _known(self, generation: str) -> KnownLogs:
         return known_logs(self.read("log_files"), generation) if self.exists("log_files") else KnownLogs()
-
-    def _current_files(self) -> DataFrame:
-        return current(self.read("log_files"))

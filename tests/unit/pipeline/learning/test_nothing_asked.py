@@ -36,8 +36,8 @@ def test_the_cause_is_told(tmp_path: Path, lines: list[str], told: str) -> None:
 def test_what_a_state_keeps_no_more_is_not_said_to_read_no_table() -> None:
     """Of a state the queries of one table are loaded: those of others, or that were purged, were used all the same."""
     assert why_nothing(QueryLog((), 1_740, 1_700, {"SET": 40}), []) == (
-        "of the 1,700 that could be used none that is kept scans it: they ask for other tables, or zorder purge "
-        "deleted them; if the log calls the table otherwise, name it with --alias"
+        "of the 1,700 that could be used none that is kept scans it: they ask for other tables, or were deleted, "
+        "by zorder purge or as older than retention_days; if the log calls the table otherwise, name it with --alias"
     )
 
 
