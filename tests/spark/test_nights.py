@@ -3,21 +3,28 @@
 import json
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.spark.test_command_line import zorder
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.layout.draft import Draft
+from zorder_pipeline.layout.study_json import to_json
+from zorder_pipeline.layout.trials import Space
 from zorder_pipeline.model.candidate import INCREMENTAL
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import And, Comparison, Literal
@@ -31,6 +38,7 @@ from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.state.ledger import SCHEMA_VERSION, Ledger
 from zorder_pipeline.state.memory import Memories
+from zorder_pipeline.state.studies import KeptStudy, Studies
 
 SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=500)
 
@@ -369,3 +377,71 @@ def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: Sp
     for _ in range(2):
         assert night(spark, path, str(log), state, costs)[1].decision != "applied"
     assert open_table(spark, path).version == version
+
+
+def test_what_a_night_tried_is_looked_at_from_the_state(
+    spark: SparkSession, tmp_path: Path, log: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state, place = str(tmp_path / "t"), str(tmp_path / "state"), str(tmp_path / "study.log")
+    add(spark, path, 0, 6_000)
+    asked = ("study", "--table", path, "--state", state, "--json")
+    Path(state).mkdir()
+    code, _, said = zorder(capsys, monkeypatch, *asked)
+    assert code == 1
+    assert said.endswith(
+        f"{state} keeps no search for this table: nights add those that they make; zorder learn --study keeps one that "
+        "is made by hand\n"
+    )
+    snapshot = open_table(spark, path)
+    found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
+    plan, learned = pipeline.learn_tonight(spark, analysis, state, SETTINGS)
+    assert learned.study is not None
+    pipeline.learn_tonight(spark, analysis, state, SETTINGS)
+    code, told, _ = zorder(capsys, monkeypatch, *asked, "--out", place)
+    assert code == 0
+    assert (told["trials"], told["cost"], len(told["kept"])) == (plan.trials, "rows", 1), "the same search again is one"
+    assert told["best"] == told["layouts"][0]["share"] == learned.study.best_value
+    assert set(told["layouts"][0]["order"]) <= {"part", "price"}
+    assert sum(told["phases"].values()) == plan.trials
+    written = optuna.load_study(study_name=told["study"], storage=JournalStorage(JournalFileBackend(place)))
+    assert written.best_value == told["best"]
+    assert written.best_trial.params == learned.study.best_trial.params
+    (kept,) = pipeline.kept_studies(spark, state, snapshot.table_id)
+    hidden = pipeline.kept_study(spark, state, snapshot, kept, "key")
+    assert hidden.best_trial.params == learned.study.best_trial.params, "names of the table's columns are no literals"
+    day = (datetime.now(UTC).date() - timedelta(days=9)).isoformat()
+    code, _, said = zorder(capsys, monkeypatch, *asked, "--day", day)
+    assert code == 1
+    assert f"no search of {day}" in said
+    spark.sql(f"UPDATE delta.`{state}/studies` SET search_date = '{day}'")
+    assert pipeline.expire(spark, state, ["t"], 9) == {}
+    assert pipeline.expire(spark, state, ["t"], 8) == {"studies": 1}
+    assert pipeline.expire(spark, state, ["t"], 8) == {}
+
+
+def test_what_searches_tried_of_expressions_is_shown_without_their_constants(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 100)
+    snapshot, space = (
+        open_table(spark, path),
+        Space(["part", "c LIKE '%Jane%'", "<predicate over c, 1f>"], [2, 1, 1], 3),
+    )
+    study = optuna.create_study(study_name="t")
+    study.add_trials([space.trial(Draft((0, i)), 0.5 / i, "moves") for i in (1, 2)])
+    studies = Studies(spark, state)
+    studies.keep(
+        snapshot.table_id, path, "one", KeptStudy("t", 1_700_000_000_000_000, "rows", 2, 0.25, 1.0), to_json(study)
+    )
+    (kept,) = pipeline.kept_studies(spark, state, snapshot.table_id)
+    names = [
+        list(pipeline.kept_study(spark, state, snapshot, kept, key).trials[0].params)[::2] for key in (None, "key")
+    ]
+    assert names[0] == [f"start {name}" for name in space.names]
+    assert "Jane" not in str(names[1])
+    assert [names[1][0], names[1][2]] == [names[0][0], names[0][2]]
+    studies.keep("another", path, "one", kept, {})
+    assert pipeline.purge(spark, state, 10_000, "bob")["studies"] == 2
+    assert studies.kept(snapshot.table_id) == []

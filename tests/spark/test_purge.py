@@ -50,8 +50,8 @@ def test_one_user_s_queries_go_wherever_they_were_kept(spark: SparkSession, tmp_
     _recorded(Path(state, RECORDED), NOW, "ann")
 
     deleted = pipeline.purge(spark, state, 90, "bob")
-    assert deleted == {"query_log": 1, "quarantine": 1, "begun": 0, "recorded": 1, "file_stats": 4}
-    tables = deleted.keys() - {RECORDED, "begun"}
+    assert deleted == {"query_log": 1, "quarantine": 1, "begun": 0, "recorded": 1, "studies": 0, "file_stats": 4}
+    tables = deleted.keys() - {RECORDED, "begun", "studies"}
     left = {name: spark.read.format("delta").load(f"{state}/{name}").toArrow() for name in tables}
     assert {name: table.num_rows for name, table in left.items()} == {"query_log": 1, "quarantine": 2, "file_stats": 2}
     assert SECRET not in json.dumps([table.to_pylist() for table in left.values()], default=str)
@@ -126,9 +126,9 @@ def test_plans_of_relayouts_that_ended_without_their_record_go_once_no_run_needs
     def left() -> list[str]:
         return sorted(found.run[-1] for found in begun.of_table("id"))
 
-    assert pipeline.purge(spark, state, 90) == {"begun": 1, "recorded": 0}
+    assert pipeline.purge(spark, state, 90) == {"begun": 1, "recorded": 0, "studies": 0}
     assert left() == ["b", "c"], "a table that is relaid once a month may need the first"
-    assert pipeline.purge(spark, state, 0, "bob") == {"begun": 1, "recorded": 0, "file_stats": 0}
+    assert pipeline.purge(spark, state, 0, "bob") == {"begun": 1, "recorded": 0, "studies": 0, "file_stats": 0}
     assert left() == ["c"]
     assert pipeline.purge(spark, state, 0)["begun"] == 0
     assert left() == ["c"]

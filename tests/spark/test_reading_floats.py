@@ -38,8 +38,9 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     rows = spark.sql(f"SELECT 'd' AS p, {FLOATS}, 'early' AS c FROM VALUES (0), (double('NaN')) AS v(f)")
     rows.coalesce(1).write.format("delta").mode("append").save(path)
     gathered(spark, path, state, LATE)
-    zones = open_table(spark, path).files().zones
-    told = [max(zones[name].high[:3].tolist()) for name in ("f", "g", "n.x")]
+    files = open_table(spark, path).files()
+    others = ["p=d/" not in str(file) for file in files.path]  # listed in any order
+    told = [max(files.zones[name].high[others].tolist()) for name in ("f", "g", "n.x")]
     assert told == [2.0, pytest.approx(2.0), 2.0], "delta-rs leaves NaN out"
     return path, state
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from zorder_pipeline.assets import run as asset_runs
 from zorder_pipeline.assets.run import TableOutcome
 from zorder_pipeline.cli import common, learning, runs
 from zorder_pipeline.cli.entry import zorder
-from zorder_pipeline.config import load_config
+from zorder_pipeline.config import load, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.partition_key import spelled
 from zorder_pipeline.model.plan import Plan, Promise, read_plan, write_plan
@@ -59,6 +60,10 @@ def test_a_variable_without_a_value_is_as_one_that_is_not_set(
     name: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The example ran then, as if it were somebody's tables."""
+    checkout = home / "checkout"  # one in which no demo ran
+    (checkout / "dagster_home").mkdir(parents=True)
+    shutil.copy(Path(__file__).parents[2] / "dagster_home/tables.yaml", checkout / "dagster_home")
+    monkeypatch.setattr(load, "__file__", str(checkout / "zorder_pipeline/config/load.py"))
     unset = refused("run")
     assert "that is the example of zorder demo: name your own with --config" in unset
     monkeypatch.setenv(name, "")

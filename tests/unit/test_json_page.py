@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from click.testing import CliRunner
 
@@ -22,11 +23,13 @@ import zorder_pipeline.report
 from tests.json_page import differences, json_printed, keys_of, sections
 from tests.unit.gate.test_decision import judge
 from zorder_pipeline import pipeline
-from zorder_pipeline.cli import common, costs, explaining, learning, logs, operators, report, tables, triage
+from zorder_pipeline.cli import common, costs, explaining, learning, logs, operators, report, studies, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.demo import DemoResult
 from zorder_pipeline.gate.accounts import MonthlySaving
 from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.layout.draft import Draft
+from zorder_pipeline.layout.trials import Space
 from zorder_pipeline.model.approval import PENDING, Request
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
@@ -39,6 +42,7 @@ from zorder_pipeline.pipeline.reading.reports import RelationReport, StatementRe
 from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout import rollback, snapshot
+from zorder_pipeline.state.studies import KeptStudy
 
 CODES = FeatureCodes("a", "int", (5,), (0, 1), 1)
 BITS = KeySpec((CODES,), (0,))
@@ -74,6 +78,8 @@ class Files:
 
 
 OPENED = SimpleNamespace(files=Files, table_id="id")
+SEARCHED = optuna.create_study()
+SEARCHED.add_trial(Space(["a", "b"], [1, 1], 2).trial(Draft((1, 0)), 0.5, "greedy"))
 TABLE, LOG, STATE = ("--table", "t"), ("--log", "log.sql"), ("--state", "{state}")
 FOUND: list[tuple[tuple[str, ...], dict[tuple[Any, str], Any]]] = [
     (("demo",), {(zorder_pipeline.demo, "run_demo"): DEMO}),
@@ -104,9 +110,18 @@ FOUND: list[tuple[tuple[str, ...], dict[tuple[Any, str], Any]]] = [
     (("stop", *STATE, "--lift"), {(pipeline, "lift_stop"): True}),
     (("savings", *STATE), {(pipeline, "savings"): Savings((UNCHECKED, BROKEN), (MONTH,), 0.05)}),
     (("stats", *TABLE, *STATE), {(pipeline, "update_statistics"): StatisticsResult("t", 3, ("a",), 4, 4, 0, 1.0)}),
+    (
+        ("study", *TABLE, *STATE),
+        {
+            (pipeline, "kept_studies"): [KeptStudy("t", 10**15, "rows", 1, 0.5, 1.0)],
+            (pipeline, "kept_study"): SEARCHED,
+            (pipeline, "redact_key"): "key",
+            (snapshot, "open_table"): OPENED,
+        },
+    ),
     (("explain", *TABLE), {(pipeline, "explain_scan"): StatementReport((CHOSEN, UNREAD), None)}),
     (("explain", "--sql", "SELECT 1"), {(pipeline, "explain_sql"): StatementReport((), "it reads no Delta table")}),
-    (("purge", *STATE), {(pipeline, "purge"): {"begun": 0, "recorded": 0}}),
+    (("purge", *STATE), {(pipeline, "purge"): {"begun": 0, "recorded": 0, "studies": 0}}),
     (
         ("report", *TABLE, "--out", "{state}/page.html"),
         {
@@ -135,7 +150,7 @@ def test_a_command_prints_the_keys_of_the_page(
     monkeypatch.setattr(common.out, "quiet", False)  # else it stays so for others
     monkeypatch.delenv("ZORDER_CONFIG", raising=False)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    for module in (costs, explaining, learning, logs, operators, report, tables, triage):
+    for module in (costs, explaining, learning, logs, operators, report, studies, tables, triage):
         monkeypatch.setattr(module, "start_spark", lambda *_, **__: None)
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: PLAN)
     for (place, name), result in found.items():

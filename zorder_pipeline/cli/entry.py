@@ -29,6 +29,7 @@ from .operators import approve, stop
 from .report import report
 from .runs import bench, demo, metrics, run, ui
 from .start import init
+from .studies import study
 from .tables import apply, compact, evaluate, inspect, rollback, stats
 from .triage import triage
 
@@ -62,6 +63,7 @@ for _each in (
     stop,
     savings,
     stats,
+    study,
     explain,
     purge,
     report,

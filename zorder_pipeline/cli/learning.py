@@ -31,7 +31,7 @@ from .common import (
 from .configured import half_life_at_hand, retention_at_hand
 from .numbers import FiniteRange
 from .states import existing_state_option
-from .targets import out_option, writable
+from .targets import out_option, study_storage
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
@@ -62,27 +62,6 @@ def _filtered(_context: click.Context, option: click.Parameter, value: str) -> t
     return tuple(name[1:-1] if len(name) > 2 and name[0] == name[-1] == "`" else name for name in names)
 
 
-def _storage(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The value of ``--study``, checked before Spark starts.
-
-    Raises:
-        ZorderError: it is neither a database URL nor the path of a file that can be written, or it holds no
-            study, or the database cannot be reached from here.
-    """
-    from zorder_pipeline.config.fields import study_problem
-    from zorder_pipeline.layout.study_place import place_problem, shown
-
-    if value is None:
-        return None
-    if problem := study_problem(value):
-        raise ZorderError(f"--study must be {problem}")
-    if "://" not in value:
-        writable(context, option, value)
-    if problem := place_problem(value, connect=True):
-        raise ZorderError(f"--study {shown(value)} {problem}")
-    return value
-
-
 @command
 @table_option
 @log_options(required=False)
@@ -106,7 +85,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @click.option(
     "--study",
     metavar="PATH_OR_URL",
-    callback=_storage,
+    callback=study_storage,
     help="Keep the Optuna study in a journal file or a database (sqlite:///…, postgresql://…), and go on with it.",
 )
 @click.option(

@@ -17,7 +17,7 @@ __all__ = ["TABLES", "apart", "existing", "existing_state_option", "no_state", "
 
 TABLES = (
     *("query_log", "quarantine", "log_files", "recorded", "file_stats"),
-    *("relayouts", "begun", "approvals", "drift", "calibrations", "assets"),
+    *("relayouts", "begun", "approvals", "drift", "studies", "calibrations", "assets"),
 )
 """What a state may hold, by the names of its folders."""
 

@@ -10,7 +10,7 @@ import click
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.whole_file import is_replaced
 
-__all__ = ["out_option", "replaceable", "writable", "write_file"]
+__all__ = ["out_option", "replaceable", "study_storage", "writable", "write_file"]
 
 
 def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -43,6 +43,28 @@ def replaceable(context: click.Context, option: click.Parameter, value: str | No
             raise ZorderError(
                 f"{option.opts[0]} {value} cannot be written: {folder} takes no new file; choose another place"
             )
+    return value
+
+
+def study_storage(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The value of an option that names where a study is to be kept, checked before Spark starts.
+
+    Raises:
+        ZorderError: it is neither a database URL nor the path of a file that can be written, or it holds no
+            study, or the database cannot be reached from here.
+    """
+    from zorder_pipeline.config.fields import study_problem
+    from zorder_pipeline.layout.study_place import place_problem, shown
+
+    if value is None:
+        return None
+    name = option.opts[0]
+    if problem := study_problem(value):
+        raise ZorderError(f"{name} must be {problem}")
+    if "://" not in value:
+        writable(context, option, value)
+    if problem := place_problem(value, connect=True):
+        raise ZorderError(f"{name} {shown(value)} {problem}")
     return value
 
 

@@ -27,6 +27,7 @@ from zorder_pipeline.model.choices import TRIALS, Sampler
 from .draft import Draft, SampledTable
 from .encoding import FINE_BITS
 from .skipping import Estimator
+from .study import OBJECTIVE, RUN
 from .trials import Progress, Space, Trials
 
 __all__ = ["Found", "Progress", "SearchSettings", "key_bits", "search"]
@@ -124,14 +125,15 @@ def search(
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     bits = min(key_bits(table.files), sum(min(e.useful_bits, FINE_BITS) for e in table.encodings))
-    space = Space(table, bits)
+    space = Space.of(table, bits)
     with Trials(
         table, estimator, weights, space, settings.trials, settings.seconds, settings.workers, progress
     ) as trials:
         resumed: list[Draft] = []
+        run = f"{settings.seed} {settings.trials} {settings.sampler} {[draft.order for draft in warm]}"
+        known = {"id": hashlib.blake2b(run.encode()).hexdigest()[:32]}
         if settings.storage is not None:
-            run = f"{settings.seed} {settings.trials} {settings.sampler} {[draft.order for draft in warm]}"
-            resumed = trials.open(settings.storage, settings.study, hashlib.blake2b(run.encode()).hexdigest()[:32])
+            resumed = trials.open(settings.storage, settings.study, known["id"])
         trials.evaluate([*warm, *resumed], "warm start")
         _greedy(trials, space)
         if settings.sampler != "moves":
@@ -139,7 +141,9 @@ def search(
         _anneal(trials, space, np.random.default_rng(settings.seed))
     assert trials.best is not None
     cost, draft = trials.best
-    study = trials.study()
+    study = trials.study(settings.study)
+    study.set_user_attr(OBJECTIVE, trials.objective)
+    study.set_user_attr(RUN, known)
     return Found(
         draft, cost, np.array(trials.history), study, trials.phases, trials.seconds, trials.evaluation_seconds,
         trials.storage_seconds,
@@ -166,7 +170,7 @@ def _sample(trials: Trials, space: Space, settings: SearchSettings) -> None:
         sampler = optuna.samplers.CmaEsSampler(seed=settings.seed)
     else:
         sampler = optuna.samplers.TPESampler(seed=settings.seed, multivariate=True)
-    study = trials.study(sampler)
+    study = trials.study(settings.study, sampler)
     if trials.best is not None:
         study.enqueue_trial(space.params(trials.best[1]))
     budget = (trials.limit - len(trials.history)) // 2

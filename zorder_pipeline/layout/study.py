@@ -29,14 +29,16 @@ from .draft import Draft, SampledTable
 from .skipping import Estimator
 from .study_place import database_url, refuse_place, shown
 
-__all__ = ["StudyStore", "objective_hash"]
+__all__ = ["FORM", "OBJECTIVE", "ORDER", "RUN", "StudyStore", "export_study", "objective_hash"]
 
 BATCH_TRIALS = 100
 BATCH_SECONDS = 5.0
 """Trials are written when so many wait, or when the first has waited so long."""
 WARM_STARTS = 5
 """Best earlier layouts that a search with other settings begins with."""
-ORDER, OBJECTIVE, RUN = "order", "objective", "run"
+ORDER, FORM, OBJECTIVE, RUN = "order", "form", "objective", "run"
+"""Attributes: of a trial its bits, by the place of each feature among the parameters, and what else there is to its
+layout, if anything; of a study `objective_hash`, and the search that it is of."""
 
 Order = tuple[int, ...]
 
@@ -87,7 +89,8 @@ class StudyStore:
         with self._guarded():
             self._backend, self._study = _opened(storage, name, objective)
             trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            costs = {tuple(t.user_attrs[ORDER]): float(t.value or 0.0) for t in trials if ORDER in t.user_attrs}
+            orders = [t for t in trials if ORDER in t.user_attrs and FORM not in t.user_attrs]
+            costs = {tuple(t.user_attrs[ORDER]): float(t.value or 0.0) for t in orders}
             self.earlier: dict[Order, float] = costs
             known = self._study.user_attrs.get(RUN)
             if not known or known["id"] != run:
@@ -102,9 +105,13 @@ class StudyStore:
     def add(self, trial: FrozenTrial) -> None:
         """Take a finished trial; written now when the batch is full or old. An order already stored is left out.
 
+        So is a layout of which the order does not say all: a search that goes on knows layouts by their orders.
+
         Raises:
             ConfigError: the storage cannot be written.
         """
+        if FORM in trial.user_attrs:
+            return
         order = tuple(trial.user_attrs[ORDER])
         if order in self._stored:
             return
@@ -164,6 +171,29 @@ class StudyStore:
             ) from e
         finally:
             self.seconds += time.perf_counter() - started
+
+
+def export_study(study: optuna.Study, storage: str) -> str:
+    """Write a search's study to a file or a database, which ``optuna-dashboard`` opens; its name there.
+
+    The same search that is given that storage goes on with it. Done twice it adds nothing. What `StudyStore.add` leaves
+    out is left out.
+
+    Args:
+        study: of `zorder_pipeline.layout.search.Found`.
+        storage: as in `StudyStore`.
+
+    Raises:
+        ConfigError: the storage cannot be written, or is something else than a study's.
+    """
+    known = study.user_attrs
+    store = StudyStore(storage, study.study_name, known[OBJECTIVE], known[RUN]["id"])
+    try:
+        for trial in study.get_trials(deepcopy=False):
+            store.add(trial)
+    finally:
+        store.close()
+    return store.study_name
 
 
 class _Journal(JournalFileBackend):

@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import cached_property
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ from optuna.trial import FrozenTrial
 from .draft import Draft, SampledTable, useful
 from .encoding import FINE_BITS
 from .skipping import Estimator
-from .study import StudyStore, objective_hash
+from .study import FORM, ORDER, StudyStore, objective_hash
 
 __all__ = ["Progress", "Space", "Trials"]
 
@@ -28,17 +30,36 @@ Progress = Callable[[int, int, float], None]
 
 
 class Space:
-    """Start and stride per feature, and the way between them and bit orders."""
+    """Start and stride per feature, and the way between them and bit orders.
 
-    def __init__(self, table: SampledTable, bits: int) -> None:
-        self.bits = bits
-        self.names = [encoding.column for encoding in table.encodings]
-        self.limits = [min(encoding.useful_bits, FINE_BITS, bits) for encoding in table.encodings]
+    Args:
+        names: of the features.
+        limits: bits beyond which a feature's values are told apart no better.
+        bits: of the key.
+    """
+
+    def __init__(self, names: Sequence[str], limits: Sequence[int], bits: int) -> None:
+        self.bits, self.names, self.limits = bits, list(names), list(limits)
         low, high = STRIDES
         self.distributions: dict[str, optuna.distributions.BaseDistribution] = {}
         for name in self.names:
             self.distributions[f"start {name}"] = optuna.distributions.FloatDistribution(0.0, float(2 * bits))
             self.distributions[f"stride {name}"] = optuna.distributions.FloatDistribution(low, high)
+
+    @staticmethod
+    def of(table: SampledTable, bits: int) -> Space:
+        """That of a sample's features."""
+        limits = [min(encoding.useful_bits, FINE_BITS, bits) for encoding in table.encodings]
+        return Space([encoding.column for encoding in table.encodings], limits, bits)
+
+    def trial(self, draft: Draft, cost: float, phase: str) -> FrozenTrial:
+        """A finished trial."""
+        return optuna.trial.create_trial(
+            params=self.params(draft),
+            distributions=self.distributions,
+            value=cost,
+            user_attrs={ORDER: list(draft.order), "phase": phase, **_form(draft)},
+        )
 
     def draft(self, params: dict[str, float]) -> Draft:
         priorities = [
@@ -109,10 +130,14 @@ class Trials(AbstractContextManager["Trials"]):
         Raises:
             ConfigError: the storage cannot be written.
         """
-        probe = Draft(tuple(i % len(self._space.names) for i in range(self._space.bits)))
-        same = objective_hash(self._table, self._estimator, self._weights, probe, self._space.bits)
-        self._store = StudyStore(storage, study, same, run)
+        self._store = StudyStore(storage, study, self.objective, run)
         return [Draft(order) for order in self._store.warm]
+
+    @cached_property
+    def objective(self) -> str:
+        """What `objective_hash` gives."""
+        probe = Draft(tuple(i % len(self._space.names) for i in range(self._space.bits)))
+        return objective_hash(self._table, self._estimator, self._weights, probe, self._space.bits)
 
     @property
     def spent(self) -> bool:
@@ -145,14 +170,14 @@ class Trials(AbstractContextManager["Trials"]):
             self._record(draft, cost, phase)
         return [self.known.get(draft, float("inf")) for draft in drafts]
 
-    def study(self, sampler: optuna.samplers.BaseSampler | None = None) -> optuna.Study:
+    def study(self, name: str, sampler: optuna.samplers.BaseSampler | None = None) -> optuna.Study:
         """Every trial so far, as a study in memory."""
-        study = optuna.create_study(study_name="bit_allocation", sampler=sampler)
+        study = optuna.create_study(study_name=name, sampler=sampler)
         study.add_trials(self.finished)
         return study
 
     def _cost(self, draft: Draft) -> float:
-        if self._store and _plain(draft) and draft.order in self._store.earlier:
+        if self._store and not _form(draft) and draft.order in self._store.earlier:
             return self._store.earlier[draft.order]
         return float(self._weights @ self._table.rows_read(draft, self._estimator))
 
@@ -162,14 +187,9 @@ class Trials(AbstractContextManager["Trials"]):
             self.best = (cost, draft)
         self.history.append(self.best[0])
         self.phases[phase] = self.phases.get(phase, 0) + 1
-        trial = optuna.trial.create_trial(
-            params=self._space.params(draft),
-            distributions=self._space.distributions,
-            value=cost,
-            user_attrs={"order": list(draft.order), "phase": phase},
-        )
+        trial = self._space.trial(draft, cost, phase)
         self.finished.append(trial)
-        if self._store and _plain(draft):
+        if self._store:
             self._store.add(trial)
         if self._progress and len(self.history) % PROGRESS_TRIALS == 0:
             self._progress(len(self.history), self.limit, self.best[0])
@@ -185,6 +205,8 @@ class Trials(AbstractContextManager["Trials"]):
             self._progress(len(self.history), self.limit, self.best[0])
 
 
-def _plain(draft: Draft) -> bool:
-    """Whether the order says all about the layout."""
-    return draft == Draft(draft.order)
+def _form(draft: Draft) -> dict[str, Any]:
+    """What there is to the layout beside its order, as a trial's attribute; nothing where the order says all."""
+    usual = vars(Draft(draft.order))
+    form = {name: value for name, value in vars(draft).items() if value != usual[name]}
+    return {FORM: form} if form else {}

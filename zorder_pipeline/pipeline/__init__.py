@@ -16,6 +16,7 @@ from .learning.analysing import analyse
 from .learning.by_hand import layout_by_hand
 from .learning.keeping import present_plan
 from .learning.learn import learn, learn_layout_for
+from .learning.studies import kept_studies, kept_study
 from .learning.tonight import layouts_in_use, learn_tonight
 from .learning.words import describe, in_words
 from .logs import (
@@ -85,6 +86,8 @@ __all__ = [
     "ingest_into",
     "inspect",
     "judge_table",
+    "kept_studies",
+    "kept_study",
     "layout_by_hand",
     "layouts_in_use",
     "learn",

@@ -11,6 +11,7 @@ from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.unrecorded import LONGEST
 from zorder_pipeline.state.begun import FOLDER, Beginnings
+from zorder_pipeline.state.studies import Studies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,17 +24,18 @@ DAY = 86_400.0
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:
     """Delete from the state what is older than ``days`` days, or all that ``user`` asked.
 
-    That is: queries, quarantined lines and what the recorder noted. Statistics of expressions and predicates do not
-    tell who asked for their constants, so with a user's queries all of them go; the next relayout, or
-    `update_statistics`, gathers those that the remaining queries ask for. Notes of relayouts that were begun, which
-    hold their plans, go as well, but for those of the last days: what a run has committed that was killed before that
-    is not recorded any more.
+    That is: queries, quarantined lines, what the recorder noted, and what searches tried. Statistics of expressions and
+    predicates, and searches, do not tell who asked for their constants, so with a user's queries all of them go; the
+    next relayout, or `update_statistics`, gathers those statistics that the remaining queries ask for. Notes of
+    relayouts that were begun, which hold their plans, go as well, but for those of the last days: what a run has
+    committed that was killed before that is not recorded any more.
 
     Returns:
         Deleted rows by table; of ``recorded`` and ``begun``, files.
     """
     deleted = LogStore(spark, state).purge(days, user)
     deleted |= _files_deleted(spark, state, days, user)
+    deleted["studies"] = Studies(spark, state).forget(days if user is None else None)
     return deleted if user is None else deleted | {"file_stats": FileStats(spark, state).purge()}
 
 
@@ -42,7 +44,8 @@ def expire(spark: SparkSession, state: str, tables: Sequence[str], days: float) 
 
     Of whole days, so that it writes once a day at most. Queries without a time stay, as they always count; so do those
     of tables that logs were read for and that are none of ``tables``, which are another configuration's. All else goes
-    as by `purge`: queries, quarantined lines, what the recorder noted, and notes of relayouts that were begun.
+    as by `purge`: queries, quarantined lines, what the recorder noted, and notes of relayouts that were begun. What
+    searches tried goes ``days`` days after them.
 
     Args:
         tables: names of all tables of the configuration.
@@ -54,10 +57,9 @@ def expire(spark: SparkSession, state: str, tables: Sequence[str], days: float) 
     Raises:
         LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
     """
-    store = LogStore(spark, state)
-    if (since := store.kept_since(days)) is None:
-        return {}
-    deleted = store.expire(since, tables) | _files_deleted(spark, state, (time.time() - since / 1e6) / DAY)
+    store, deleted = LogStore(spark, state), {"studies": Studies(spark, state).forget(days)}
+    if (since := store.kept_since(days)) is not None:
+        deleted |= store.expire(since, tables) | _files_deleted(spark, state, (time.time() - since / 1e6) / DAY)
     return {name: count for name, count in deleted.items() if count}
 
 

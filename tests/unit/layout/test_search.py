@@ -114,7 +114,7 @@ def test_progress_is_told_and_ends_with_the_result(problem) -> None:
 
 
 def test_points_and_orders_fit_each_other(problem) -> None:
-    space = Space(problem[0], 8)
+    space = Space.of(problem[0], 8)
     for order in [(0, 1, 0, 1, 0, 1, 0, 1), (2,) * 8, (3, 0, 1, 0, 1, 0, 1, 0)]:
         assert space.draft(space.params(Draft(order))).order == order
     assert space.cut((0,) * 30) == (0,) * 8

@@ -1,6 +1,8 @@
 """Studies that outlive a search: batches, resuming, other objectives, storages that cannot be written."""
 
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ from zorder_pipeline.layout import study_place
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.search import Found, SearchSettings, search
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.study import FORM, export_study
+from zorder_pipeline.layout.study_json import from_json, to_json
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -254,3 +258,56 @@ def test_a_password_among_the_parameters_of_a_url_is_not_told(parameters: str, m
     monkeypatch.setattr(study_place, "place_problem", lambda _: "is not to be had")
     with pytest.raises(ConfigError, match=r"^the study storage postgresql://host/studies is not to be had$"):
         study_place.refuse_place(f"postgresql://host/studies?{parameters}")
+
+
+def test_a_study_is_the_same_after_json(problem: tuple[SampledTable, Estimator]) -> None:
+    found = search(*problem, np.ones(30), [Draft((0, 0, 1, 1)), Draft((0, 1, 0, 1), "hilbert")], SearchSettings(60, 3))
+    again = from_json(json.loads(json.dumps(to_json(found.study))))
+    assert again.user_attrs == found.study.user_attrs
+    assert again.best_trial.params == found.study.best_trial.params
+    for trial, was in zip(again.trials, found.study.trials, strict=True):
+        assert (trial.value, trial.params, trial.user_attrs) == (was.value, was.params, was.user_attrs)
+        assert trial.distributions == was.distributions
+        assert trial.datetime_start is not None
+        assert was.datetime_start is not None
+        assert abs((trial.datetime_start - was.datetime_start).total_seconds()) < 0.001
+    hidden = from_json(to_json(found.study), lambda name: f"<{name}>")
+    assert list(hidden.trials[0].params) == [f"{kind} <{name}>" for name in "abc" for kind in ("start", "stride")]
+
+
+@pytest.mark.parametrize("storage", ["{}/study.log", "sqlite:///{}/study.db"])
+def test_a_search_goes_on_with_what_was_written_of_it(
+    problem: tuple[SampledTable, Estimator], storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, warm = storage.format(tmp_path), [Draft((0, 0, 1, 1)), Draft((0, 1, 0, 1), "hilbert")]
+    settings = SearchSettings(60, 3)
+    found = search(*problem, np.ones(30), warm, settings)
+    name = export_study(from_json(to_json(found.study)), place)
+    assert name == settings.study
+    kept = stored(place)
+    assert [t.params for t in kept.trials] == [t.params for t in found.study.trials if FORM not in t.user_attrs]
+    assert len(kept.trials) == len(found.study.trials) - 1, "an order says not all of a Hilbert curve"
+    assert export_study(found.study, place) == name
+    assert len(stored(place).trials) == len(kept.trials)
+    asked: list[Draft | None] = []
+    reading = SampledTable.rows_read
+
+    def counting(table: SampledTable, draft: Draft | None, *others: object) -> np.ndarray:
+        asked.append(draft)
+        return reading(table, draft, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SampledTable, "rows_read", counting)
+    again = search(*problem, np.ones(30), warm, replace(settings, storage=place))
+    assert same(again, found)
+    assert asked.count(warm[1]) == 1
+    assert len(asked) == 2, "of the Hilbert curve, and of the layout that says what the costs are of"
+
+
+def test_another_search_s_study_of_the_same_name_is_left_alone(
+    problem: tuple[SampledTable, Estimator], tmp_path: Path
+) -> None:
+    place = str(tmp_path / "study.log")
+    first, second = (search(*each, np.ones(30), [], SearchSettings(40, 3)) for each in (problem, make_problem(1)))
+    names = [export_study(each.study, place) for each in (first, second)]
+    assert names[1].startswith(f"{names[0]}-")
+    assert [len(stored(place, name).trials) for name in names] == [len(first.study.trials), len(second.study.trials)]

@@ -21,6 +21,7 @@ from zorder_pipeline.state.memory import Memories
 from .keeping import present_plan
 from .learn import learn_remembering
 from .memory import Memory
+from .studies import keep_study
 from .words import bit_order
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def learn_tonight(
 ) -> tuple[Plan, Learned]:
     """`learn_layout_for` with the layout that the table has, its candidates, and the regret of the nights before.
 
-    The search starts from ``warm`` and from the layouts that are remembered.
+    The search starts from ``warm`` and from the layouts that are remembered; what it tried is kept in the state.
 
     Doing it twice in a night changes nothing: each query is counted once.
 
@@ -74,6 +75,7 @@ def learn_tonight(
     plan, learned, after = learn_remembering(analysis, settings, progress, [*warm, *orders], present, before, gate, say)
     if after != noted:
         memories.note(snapshot.table_id, after.to_json())
+    keep_study(spark, state, snapshot, learned, (settings or LearnSettings()).cost)
     return plan, learned
 
 

@@ -13,6 +13,7 @@ from zorder_pipeline.state.conflicts import lost_races
 from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
 from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.state.memory import Memories
+from zorder_pipeline.state.studies import Studies
 from zorder_pipeline.state.timings import Timings
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tidy_state"]
 
-BY_DAY = (Ledger, Approvals, Memories, Timings)
+BY_DAY = (Ledger, Approvals, Memories, Studies, Timings)
 """What keeps the rows of a day together: days that are over are merged once."""
 GROWING = ("query_log", "quarantine", "log_files")
 """Tables of which no part is ever over."""
