@@ -73,13 +73,17 @@ def _searched(found: KeptStudy) -> dict[str, Any]:
 
 
 def _tried(found: optuna.Study) -> dict[str, Any]:
-    """How many layouts each phase tried, and which were best: the column of each bit, most significant first."""
+    """How many layouts each phase tried, and which were best: the column of each bit, most significant first.
+
+    Of those that cost the same the one of fewest bits: further ones told no files apart.
+    """
     from zorder_pipeline.layout.study import ORDER
 
     trials = found.get_trials(deepcopy=False)
     names = [name.removeprefix("start ") for name in trials[0].params if name.startswith("start ")]
     phases = Counter(str(trial.user_attrs["phase"]) for trial in trials)
-    best = sorted(trials, key=lambda trial: (trial.value or 0.0, trial.number))[:MOST_LAYOUTS]
+    ranked = sorted(trials, key=lambda trial: (trial.value or 0.0, len(trial.user_attrs[ORDER]), trial.number))
+    best = list({trial.value: trial for trial in reversed(ranked)}.values())[::-1][:MOST_LAYOUTS]
     layouts = [
         {"share": t.value, "phase": t.user_attrs["phase"], "order": [names[i] for i in t.user_attrs[ORDER]]}
         for t in best
