@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .asked import Asked
 from .predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparison_sql, conjuncts
-from .ranges import MAX_BOXES, Box, Boxes, Interval, Range, Told, to_boxes
+from .ranges import MAX_BOXES, Box, Boxes, Interval, Range, Told, nowhere, to_boxes
 from .schema import Column, TableSchema
 from .spark_sql import column_sql, value_sql
 from .values import ValueType, sort_unique
@@ -180,7 +180,8 @@ class PartitionValues:
     def boxes_where(self, chosen: Mask) -> Boxes | None:
         """Ranges of the columns that hold in the chosen combinations and in no other one that there is.
 
-        None where that takes more than `MAX_BOXES` boxes or `MAX_INTERVALS` intervals.
+        None where that takes more than `MAX_BOXES` boxes or `MAX_INTERVALS` intervals. Where none is chosen, a box that
+        holds nowhere: beside others in a disjunction it is no reason to leave out what they say of other columns.
 
         Args:
             chosen: of the combinations as they were given, shape (n,).
@@ -189,9 +190,13 @@ class PartitionValues:
         >>> days.boxes_where(np.array([True, False, False, True]))[0][0].intervals
         (Interval(low=5, high=7, low_open=False, high_open=False),)
         """
-        boxes = self._boxes(0, self.codes, chosen[self.order])
+        boxes = self._boxes(0, self.codes, chosen[self.order]) or self._nowhere()
         intervals = sum(len(item.intervals) for box in boxes for item in box)
         return tuple(boxes) if len(boxes) <= MAX_BOXES and intervals <= MAX_INTERVALS else None
+
+    def _nowhere(self) -> list[Box]:
+        known = [(column, domain[0]) for column, domain in zip(self.columns, self.domains, strict=True) if domain]
+        return [(nowhere(column, value),) for column, value in known[:1]]
 
     def _boxes(self, place: int, codes: npt.NDArray[np.int64], chosen: Mask) -> list[Box]:
         """The boxes of the columns from ``place`` on; values beside which the others say the same stand in one."""

@@ -15,8 +15,8 @@ from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
 
-__all__ = ["MAX_BOXES", "NOTHING_TOLD", "Box", "Boxes", "Interval", "Range", "Told", "columns_asked", "starting_with"]
-__all__ += ["to_boxes"]
+__all__ = ["MAX_BOXES", "NOTHING_TOLD", "Box", "Boxes", "Interval", "Range", "Told", "columns_asked", "nowhere"]
+__all__ += ["starting_with", "to_boxes"]
 
 MAX_BOXES = 64
 """Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper
@@ -62,6 +62,21 @@ class Range:
         return (_hull(self.intervals),)
 
 
+def nowhere(column: Column, value: Value) -> Range:
+    """What no row of a table fulfils that ``column`` partitions.
+
+    Args:
+        value: any canonical value of the column.
+    """
+    return Range(column.name, column.type, (Interval(value, value, low_open=True, high_open=True),))
+
+
+def _is_nowhere(item: Range) -> bool:
+    """Whether no value is in a range, as none is in that of `nowhere`."""
+    empty = [i.low is not None and i.low == i.high and i.low_open and i.high_open for i in item.intervals]
+    return not item.nulls and all(empty) and bool(empty)
+
+
 def _hull(intervals: Sequence[Interval]) -> Interval:
     """The smallest interval around some, with closed bounds."""
     lows = [interval.low for interval in intervals if interval.low is not None]
@@ -97,7 +112,9 @@ nulls=False, hull=False),),)
     """
     seen = predicate if solved else _as_written(predicate, schema)
     boxes = tuple(_merged(box) for box in _disjuncts(seen, schema, zone, told))
-    return boxes if solved else _parted(boxes, frozenset(schema.partition_columns))
+    partition = frozenset(schema.partition_columns)
+    parted = boxes if solved else _parted(boxes, partition)
+    return tuple(box for box in parted if not any(item.column in partition and _is_nowhere(item) for item in box))
 
 
 def _as_written(predicate: Predicate, schema: TableSchema) -> Predicate:

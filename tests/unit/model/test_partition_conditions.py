@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from zorder_pipeline.model.partition_conditions import PartitionValues, partition_conditions, untold
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import Boxes, Interval, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
@@ -66,7 +66,9 @@ def test_neighbours_are_one_interval_and_alike_years_one_box() -> None:
     assert summer is not None
     assert [len(box) for box in summer] == [2]
     assert of(values).boxes_where(np.ones(len(values), dtype=bool)) == ((),)
-    assert of(values).boxes_where(np.zeros(len(values), dtype=bool)) == ()
+    none = of(values).boxes_where(np.zeros(len(values), dtype=bool))
+    assert none is not None
+    assert not any(read(values, none))
 
 
 def test_what_takes_too_many_ranges_is_not_told() -> None:
@@ -97,6 +99,27 @@ def test_what_is_told_stands_in_the_place_of_a_condition_and_counts_as_one_of_pa
     assert to_boxes(Or((MARCH, X)), SCHEMA, told=told) == ((),)  # Delta reads all partitions
     assert to_boxes(MARCH, SCHEMA, "Europe/Berlin", told=told) == ((),)
     assert to_boxes(And((MARCH, X)), SCHEMA, told={(MARCH, "UTC"): ()}) == ()
+
+
+def test_what_holds_in_no_partition_leaves_what_stands_beside_it_to_delta() -> None:
+    """Delta asks partitions and other columns apart: `x = 17` is no less asked for, as it does not see the first."""
+    none = of([(2024, "01")]).boxes_where(np.array([False]))
+    assert none is not None
+    nowhere = {(MARCH, "UTC"): none}
+    other = Comparison("x", "=", (Literal("number", "99"),))
+    assert to_boxes(Or((And((MARCH, X)), other)), SCHEMA, told=nowhere) == to_boxes(Or((X, other)), SCHEMA)
+    assert to_boxes(Or((And((MARCH, X)), other)), SCHEMA, told=nowhere, solved=True) == to_boxes(other, SCHEMA)
+    (year,) = to_boxes(Comparison("y", "=", (Literal("number", "2024"),)), SCHEMA)
+    both = Or((And((MARCH, X)), And((Comparison("y", "=", (Literal("number", "2024"),)), other))))
+    assert [[item.column for item in box] for box in to_boxes(both, SCHEMA, told=nowhere)] == [["y", "x"]] * 2
+    assert all(box[0] == year[0] for box in to_boxes(both, SCHEMA, told=nowhere))
+    assert to_boxes(MARCH, SCHEMA, told=nowhere) == to_boxes(And((MARCH, X)), SCHEMA, told=nowhere) == ()
+
+
+def test_what_delta_tests_bound_by_bound_is_no_condition_that_holds_nowhere() -> None:
+    schema = TableSchema((Column("s", "string"),))
+    (box,) = to_boxes(And((says("s", "<", "string", "b"), says("s", ">", "string", "b"))), schema)
+    assert box[0].intervals == (Interval("b", "b", True, True),)
 
 
 @pytest.mark.parametrize(
