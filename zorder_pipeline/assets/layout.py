@@ -1,11 +1,13 @@
 """The third stage: which column owns which bits of the sort key."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import seldom
 from zorder_pipeline.model.wording import counted, queries_a_day
@@ -93,6 +95,9 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 )
                 facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)
+                if learned.study is not None:
+                    where = ("--table", shown_place(table.table), "--state", shown_place(shelf.config.state))
+                    facts["all trials"] = md(f"`{shlex.join(('zorder', 'study', *where))}`")
                 # the next search starts from it, unless it is of expressions, whose names may tell literals
                 if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))

@@ -21,6 +21,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, LogError
 from zorder_pipeline.java import reason_of
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.stored import StoredLog
@@ -51,9 +52,10 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         from zorder_pipeline import pipeline
 
         if (other := _other_state(context.instance, config.state)) is not None:
+            here = shown_place(config.state)
             context.log.warning(
-                f"query_log was last made for the state {other}, and here it is {config.state}: unless that was moved, "
-                "two configurations share this DAGSTER_HOME and show each other's query log and budget; give each one"
+                f"query_log was last made for the state {other}, and here it is {here}: unless that was moved, two "
+                "configurations share this DAGSTER_HOME and show each other's query log and budget; give each one"
             )
         # before the tables' own assets start, whose data versions they are
         for seen in observations(config, _tables(config, steps_of(context))):
@@ -64,7 +66,7 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
             for name, count in pipeline.tidy_state(zorder_spark.session, config.state).items():
                 context.log.info(f"merged {count:,} small files of the state's table {name}")
         new = {"new statements": added.log.lines, "new log files": added.files}
-        facts = log_facts(log, config) | new | expired | {STATE: config.state} | noted_repeated(repeated)
+        facts = log_facts(log, config) | new | expired | {STATE: shown_place(config.state)} | noted_repeated(repeated)
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
         yield check_parse_rate(log, added.log, config.monitoring.min_parsed_share)
 
@@ -97,7 +99,8 @@ def _other_state(instance: DagsterInstance, state: str) -> str | None:
     """The state of another configuration that has an asset of this name in the same instance; None without one."""
     event = instance.get_latest_materialization_event(QUERY_LOG)
     noted = event.asset_materialization.metadata.get(STATE) if event and event.asset_materialization else None
-    return str(noted.value) if noted is not None and noted.value != state else None
+    found = "" if noted is None else shown_place(str(noted.value))
+    return found if found not in ("", shown_place(state)) else None
 
 
 def check_parse_rate(log: QueryLog, new: QueryLog, least: float) -> AssetCheckResult:
