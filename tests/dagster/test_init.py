@@ -51,6 +51,30 @@ def test_parquet_becomes_a_table_with_its_configuration(mine: Path) -> None:
     assert (mine / "home" / "dagster.yaml").is_file()
 
 
+@pytest.mark.parametrize(
+    ("folder", "name", "aliases"),
+    [
+        ("orders.2024", "orders_2024", ["orders.2024"]),
+        ("sales.orders", "sales_orders", ["sales.orders"]),
+        ("plain", "plain", []),
+    ],
+)
+def test_a_folder_s_name_is_taken_whole(mine: Path, folder: str, name: str, aliases: list[str]) -> None:
+    """It was cut at its last dot: statements about `orders` taught the layout of the archive `orders.2024`."""
+    table_from_parquet([mine / "flights"], mine / "lake" / folder)
+    run(mine / "home", "--table", mine / "lake" / folder, "--log", mine / "log.sql")
+    (table,) = load_config(mine / "home" / "tables.yaml").tables
+    assert (table.name, list(table.aliases)) == (name, aliases)
+
+
+def test_a_file_of_parquet_gives_the_table_its_name(mine: Path) -> None:
+    (mine / "flights" / "0.parquet").rename(mine / "air.v2.parquet")
+    assert (
+        Path(str(run(mine / "home", "--parquet", mine / "air.v2.parquet", "--log", mine / "log.sql")["table"])).name
+        == "air_v2"
+    )
+
+
 def test_metrics_of_a_home_without_a_night_are_counted(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, target = mine / "home", mine / "zorder.prom"
     run(home, "--parquet", mine / "flights", "--log", mine / "log.sql")

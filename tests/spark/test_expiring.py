@@ -90,6 +90,26 @@ def test_what_another_configuration_may_use_stays(spark: SparkSession, tmp_path:
     assert [len(stored(store, table)) for table in ("T", "u", "v")] == [4, 10, 4]
 
 
+def test_without_any_time_lines_go_by_the_day_on_which_they_were_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A plain file of statements: its quarantined lines stayed for good."""
+    log, state = tmp_path / "log.sql", str(tmp_path / "state")
+    log.write_text("SELECT a FROM t WHERE a = 1; SELECT FROM WHERE a = 2 AND (;")
+    store = LogStore(spark, state)
+    store.ingest(str(log), catalog("t"))
+    assert pipeline.expire(spark, state, ["t"], 3) == {}
+    spark.sql(f"UPDATE delta.`{store.path('quarantine')}` SET query_date = date_sub(current_date(), 4)")
+    assert pipeline.expire(spark, state, ["t"], 1_000_000) == pipeline.expire(spark, state, ["t"], 4) == {}
+    assert pipeline.expire(spark, state, ["t"], 3) == {"quarantine": 1}
+    assert stored(store) == ["1"]
+
+
+@pytest.mark.parametrize("days", [500_000, 740_000, 1_000_000])
+def test_who_keeps_all_for_ever_loses_nothing(spark: SparkSession, tmp_path: Path, days: int) -> None:
+    log, state = tmp_path / "log.jsonl", str(tmp_path / "state")
+    LogStore(spark, state).ingest(str(_written(log)), catalog("t"))
+    assert pipeline.expire(spark, state, ["t"], days) == {}
+
+
 @pytest.mark.matrix
 def test_what_was_recorded_goes_by_the_same_day(spark: SparkSession, tmp_path: Path) -> None:
     log, state = tmp_path / "log.jsonl", tmp_path / "state"
@@ -101,6 +121,10 @@ def test_what_was_recorded_goes_by_the_same_day(spark: SparkSession, tmp_path: P
         (folder / name).touch()
     assert pipeline.expire(spark, str(state), ["t"], 3) == {"query_log": 6, "quarantine": 6, "recorded": 2}
     assert {file.name for file in folder.iterdir()} == {names[6], names[9]}
+    copied = folder / f"_{int(time.time())}-17-0.jsonl"  # by a recording, just now
+    copied.touch()
+    assert pipeline.expire(spark, str(state), ["t"], 3) == {}
+    assert copied.exists()
 
 
 def _written(log: Path) -> Path:

@@ -26,6 +26,7 @@ from zorder_pipeline.layout.draft import Draft
 from zorder_pipeline.layout.study_json import to_json
 from zorder_pipeline.layout.trials import Space
 from zorder_pipeline.model.candidate import INCREMENTAL
+from zorder_pipeline.model.file_stats import shown
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.results import ApplyResult
@@ -408,7 +409,7 @@ def test_what_a_night_tried_is_looked_at_from_the_state(
     assert written.best_value == told["best"]
     assert written.best_trial.params == learned.study.best_trial.params
     (kept,) = pipeline.kept_studies(spark, state, snapshot.table_id)
-    hidden = pipeline.kept_study(spark, state, snapshot, kept, "key")
+    hidden = pipeline.kept_study(spark, state, snapshot.table_id, kept, "key")
     assert hidden.best_trial.params == learned.study.best_trial.params, "names of the table's columns are no literals"
     day = (datetime.now(UTC).date() - timedelta(days=9)).isoformat()
     code, _, said = zorder(capsys, monkeypatch, *asked, "--day", day)
@@ -423,25 +424,21 @@ def test_what_a_night_tried_is_looked_at_from_the_state(
 def test_what_searches_tried_of_expressions_is_shown_without_their_constants(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    path, state = str(tmp_path / "t"), str(tmp_path / "state")
-    add(spark, path, 0, 100)
-    snapshot, space = (
-        open_table(spark, path),
-        Space(["part", "c LIKE '%Jane%'", "<predicate over c, 1f>"], [2, 1, 1], 3),
-    )
+    state, alike = str(tmp_path / "state"), ["c LIKE '%324%'", "c LIKE '%449%'"]
+    assert shown(alike[0], "expression", (), "key") == shown(alike[1], "expression", (), "key")
+    space = Space(["renamed", *alike, "<predicate over c, 1f>"], [2, 1, 1, 1], 4)
     study = optuna.create_study(study_name="t")
-    study.add_trials([space.trial(Draft((0, i)), 0.5 / i, "moves") for i in (1, 2)])
-    studies = Studies(spark, state)
-    studies.keep(
-        snapshot.table_id, path, "one", KeptStudy("t", 1_700_000_000_000_000, "rows", 2, 0.25, 1.0), to_json(study)
-    )
-    (kept,) = pipeline.kept_studies(spark, state, snapshot.table_id)
-    names = [
-        list(pipeline.kept_study(spark, state, snapshot, kept, key).trials[0].params)[::2] for key in (None, "key")
-    ]
+    study.add_trials([space.trial(Draft((0, i)), 0.5 / i, "moves") for i in (1, 2, 3)])
+    studies, found = Studies(spark, state), KeptStudy("t", 1_700_000_000_000_000, "rows", 3, 0.25, 1.0)
+    studies.keep("id", "/t", "one", found, to_json(study) | {"columns": ["renamed"]})
+    (kept,) = pipeline.kept_studies(spark, state, "id")
+    assert kept == found
+    trials = [pipeline.kept_study(spark, state, "id", kept, key).best_trial for key in (None, "key")]
+    names = [list(trial.params)[::2] for trial in trials]
     assert names[0] == [f"start {name}" for name in space.names]
-    assert "Jane" not in str(names[1])
-    assert [names[1][0], names[1][2]] == [names[0][0], names[0][2]]
-    studies.keep("another", path, "one", kept, {})
+    assert not any(text in str(names[1]) for text in ("324", "449", "LIKE"))
+    assert [names[1][0], names[1][3]] == [names[0][0], names[0][3]]
+    assert list(trials[1].params.values()) == list(trials[0].params.values())
+    studies.keep("another", "/u", "one", kept, {})
     assert pipeline.purge(spark, state, 10_000, "bob")["studies"] == 2
-    assert studies.kept(snapshot.table_id) == []
+    assert studies.kept("id") == []

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from zorder_pipeline.relayout.job import Safety
 from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.session_conf import exactly
 from zorder_pipeline.relayout.snapshot import open_table
-from zorder_pipeline.state.session_conf import ZONE, set_for_a_while
+from zorder_pipeline.state.session_conf import ZONE, alone, set_for_a_while
 
 pytestmark = pytest.mark.matrix
 
@@ -232,3 +233,27 @@ def test_what_a_session_that_minds_the_case_tells_of_a_table_is_what_others_read
     assert rewrite(table, Compaction(1000), safety=Safety("hash")).committed
     proof = prove(table, open_table(minding, path), hashed=True)
     assert proof.contents[0] == proof.contents[1]
+
+
+def test_no_other_thread_is_given_a_copy_of_the_session(spark: SparkSession) -> None:
+    """PySpark has one active session for all threads, which whoever makes a DataFrame of Python's data sets."""
+    spark.createDataFrame([(0,)], "a INT")
+    off, seen = {"spark.sql.ansi.enabled": "false"}, list[Any]()
+
+    def another() -> None:
+        seen.append(SparkSession._activeSession)
+        with alone(spark):
+            pass
+        seen.append(SparkSession._activeSession)
+
+    with alone(spark, off) as copied:
+        assert copied.createDataFrame([(1,)], "a INT").sparkSession is copied
+        assert copied.range(1).sparkSession.conf.get("spark.sql.ansi.enabled") == "false"
+        assert copied.createDataFrame([("x",)], "a STRING").selectExpr("CAST(a AS INT)").first() == (None,)
+        with alone(copied, {ZONE: "Asia/Tokyo"}) as inner:
+            inner.createDataFrame([(1,)], "a INT").count()
+            assert inner.conf.get("spark.sql.ansi.enabled") == "false"
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(another).result()
+    assert [one is spark for one in (*seen, SparkSession._activeSession)] == [True] * 3
+    assert SparkSession.getActiveSession() is spark

@@ -379,7 +379,7 @@ def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path
     assert "dagster.yaml is there already and stays as it is" in page.getvalue()
     assert (home / "dagster.yaml").read_text() == "storage: {}\n"
     (configured,) = load_config(home / "tables.yaml").tables
-    assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
+    assert (configured.name, configured.aliases) == ("my_flights_2024", ("my-flights.2024",))
 
 
 def test_a_configuration_is_written_for_people(
@@ -618,6 +618,7 @@ tables:
   - {name: a, location: a, gate: {price_per_core_hour: 0.5, scan_core_seconds_per_gb: 7}}
   - {name: b, location: b, gate: {price_per_core_hour: 0.25, scan_core_seconds_per_gb: 7}}
 """
+ONE_PRICE = CONFIGURED.replace("0.25, scan_core_seconds_per_gb: 7", "0.5, scan_core_seconds_per_gb: 28")
 
 
 @pytest.mark.parametrize(
@@ -626,7 +627,7 @@ tables:
         (("--table", "{}/a"), 0.5, 7.0),
         (("--table", "{}/b/"), 0.25, 7.0),
         (("--table", "{}/c"), 0.0, 14.0),
-        ((), 0.0, 14.0),
+        ((), 0.0, 7.0),
         (("--table", "{}/a", "--price-per-core-hour", "0"), 0.0, 7.0),
         (("--table", "{}/a", "--price-per-core-hour", "2"), 2.0, 7.0),
     ],
@@ -649,6 +650,20 @@ def test_savings_are_told_at_the_costs_of_the_configuration(
     (tmp_path / "other").mkdir()
     costs.savings.main(["--state", str(tmp_path / "other"), "--table", f"{tmp_path}/a"], standalone_mode=False)
     assert asked[1].price_per_core_hour == 0.0, "a state of another configuration"
+
+
+def test_what_tables_agree_on_is_told_of_all_and_each_is_booked_at_its_own_costs(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(pipeline, "savings", lambda *_, **given: asked.append(given) or Savings((), ()))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "tables.yaml").write_text(ONE_PRICE)
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    costs.savings.main([], standalone_mode=False)
+    assert (asked[0]["assumed"].price_per_core_hour, asked[0]["assumed"].scan) == (0.5, 14.0)
+    assert [asked[0]["own"](f"file:{tmp_path}/{name}").scan for name in "ab"] == [7.0, 28.0]
+    assert asked[0]["own"](f"file:{tmp_path}/c") is None
 
 
 def test_a_report_and_triage_count_as_far_back_as_the_configuration(

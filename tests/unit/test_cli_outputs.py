@@ -86,6 +86,10 @@ def test_figures_that_cannot_be_written_hide_no_relayout(
     monkeypatch.setattr(runs, "_configuration", lambda _: config)
     monkeypatch.setattr(asset_runs, "run_tables", lambda *_, **__: (done,))
     monkeypatch.setattr("zorder_pipeline.assets.openmetrics.write_metrics", fail)
+    alone = CliRunner().invoke(zorder, ["run"], catch_exceptions=False)
+    assert alone.exit_code == 0, "of one run no figures take the place of a home's"
+    assert "m.prom stays as it is: the figures are those of Dagster's runs" in alone.stderr
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
     code = ended_with("run", *words)
     told = capsys.readouterr()
     assert (code, told.err.splitlines()[-1]) == (

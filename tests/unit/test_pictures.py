@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from zorder_pipeline import pictures
-from zorder_pipeline.pictures import blocks, canvas, workload, zones
+from zorder_pipeline.pictures import blocks, canvas, promises, workload, zones
 
 RNG = np.random.default_rng(0)
 SPANS = {"day": RNG.uniform(0, 1, 12), "part": np.full(12, np.nan)}
@@ -44,13 +44,13 @@ CASES: dict[str, Callable[[], bytes]] = {
     "promises": lambda: pictures.promises_kept(
         [
             pictures.KeptPromise(
-                f"flights v{i}", 0.8, 0.6, None if i == 30 else 0.9 - 0.03 * i, i > 15, 9.0 + i, (5, 8, 20)
+                f"flights v{i}", 0.8, 0.6, None if i == 30 else 0.9 - 0.03 * i, i <= 15, 9.0 + i, (5, 8, 20)
             )
             for i in range(31)
         ]
     ),
     "an unchecked promise": lambda: pictures.promises_kept(
-        [pictures.KeptPromise("flights v3", 0.8, 0.6, None, False, 9.0, None)]
+        [pictures.KeptPromise("flights v3", 0.8, 0.6, None, None, 9.0, None)]
     ),
     "shares": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.3, "learned": 0.1}, "learned"),
     "nothing better": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.7}, "stored"),
@@ -75,8 +75,8 @@ CASES: dict[str, Callable[[], bytes]] = {
     ),
     "at one time": lambda: pictures.queries_over_time({"day": [1_767_225_600_000_000], "part": []}),
     "at no time": lambda: pictures.queries_over_time({"day": []}),
-    "forms": lambda: pictures.condition_forms({"column = value": 40, "column < value, between": 7}),
-    "no form": lambda: pictures.condition_forms({}),
+    "forms": lambda: pictures.condition_forms({"column = value": 40, "column < value, between": 7}, ["column = value"]),
+    "no form": lambda: pictures.condition_forms({}, []),
     "parallel": lambda: pictures.parallel_bits(["day", "part"], RNG.integers(0, 9, (400, 2)), RNG.uniform(0, 1, 400)),
     "one layout": lambda: pictures.parallel_bits(["day"], np.array([[3]]), np.array([0.5])),
     "worth it": lambda: pictures.cost_and_benefit((100, 80, 130), (900, 400, 1500), "core-seconds"),
@@ -109,7 +109,7 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
         pictures.parallel_bits([name, "part"], RNG.integers(0, 9, (40, 2)), RNG.uniform(0, 1, 40)),
         pictures.queries_over_time({name: [1_767_225_600_000_000]}),
         pictures.column_importance(parts),
-        pictures.condition_forms({name: 3}),
+        pictures.condition_forms({name: 3}, [name]),
         pictures.layout_shares({name: 0.3, "stored": 0.6}, name),
     ):
         assert imread(io.BytesIO(png), format="png").shape[0] > 100
@@ -117,6 +117,25 @@ def test_names_are_drawn_as_they_are(name: str) -> None:
 
 def test_the_same_input_gives_the_same_picture() -> None:
     assert CASES["graph"]() == CASES["graph"]()
+
+
+def test_who_promised_nothing_kept_no_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout by hand that made queries read more was told as a promise that was kept."""
+    titles: list[str] = []
+    made = promises.figure_of
+    monkeypatch.setattr(
+        promises, "figure_of", lambda w, h, title, **options: titles.append(title) or made(w, h, title, **options)
+    )
+    by_hand = pictures.KeptPromise("by hand", 0.0, 0.0, -0.3, None, 9.0, None)
+    pictures.promises_kept([by_hand])
+    pictures.promises_kept([pictures.KeptPromise("t", 0.8, 0.6, 0.7, True, 9.0, None), by_hand])
+    assert titles[0] == "no promise was checked yet"
+    assert titles[1] == "1 of 1 checked promises were kept; the latest saves 70% of the rows, promised 80%"
+
+
+def test_forms_that_skip_no_file_are_grey_wherever_they_stand() -> None:
+    picture = pictures.condition_forms({"patterns": 200, "column = value": 5}, ["column = value"])
+    assert drawn(picture, canvas.GREY).sum() > 10 * drawn(picture, canvas.COLUMNS[0]).sum() > 0
 
 
 def test_the_bar_is_as_long_as_the_share() -> None:

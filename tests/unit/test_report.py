@@ -17,7 +17,7 @@ from zorder_pipeline.report.collect import _columns, _lead
 from zorder_pipeline.report.facts import Facts
 
 ODD = '<script src="http://x/y.js">&"\''
-PNG = pictures.condition_forms({"column = value": 3})
+PNG = pictures.condition_forms({"column = value": 3}, ["column = value"])
 REPORT = Report(
     ODD, ODD, ODD, [Card(ODD, ODD)],
     [Section(ODD, [ODD], [Picture(PNG, ODD), Table((ODD, "n"), [(ODD, 1200), (None, 3)])]), Section("empty")],

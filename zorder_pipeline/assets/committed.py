@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -70,7 +69,7 @@ def shown(
         done = _unmeasured(context, shelf, judged, result, error)
     if done.unread:
         context.log.warning(f"{table.name}: what later queries read could not be told: {done.unread}")
-    facts = _facts(table.table, done)
+    facts = _facts(shelf, done)
     if after is not None:
         with besides(context, shelf, "the new files could not be described"):
             facts |= _described(shelf, done, before, after)
@@ -166,7 +165,7 @@ def _unmeasured(
     """A relayout of which is known that it is committed, and no more."""
     from zorder_pipeline.pipeline.rewriting.proof import unproven
 
-    why, undo = why_failed(error), _undo(shelf.table.table)
+    why, undo = why_failed(error), shelf.command("rollback")
     context.log.error(
         f"{shelf.table.name}: version {result.version} is committed, and whether it holds the same rows, and saves "
         f"what was promised, could not be told: {why}; look at DESCRIBE HISTORY, or take it back with {undo}",
@@ -185,11 +184,7 @@ def _each_noted(
     return found
 
 
-def _undo(table: str) -> str:
-    return f"zorder rollback --table {shlex.quote(table)}"
-
-
-def _facts(table: str, done: Relayout) -> dict[str, Any]:
+def _facts(shelf: Shelf, done: Relayout) -> dict[str, Any]:
     """What the commit itself tells."""
     result = done.result
     return {
@@ -201,7 +196,7 @@ def _facts(table: str, done: Relayout) -> dict[str, Any]:
         "rows rewritten": result.rows,
         "seconds": round(result.seconds, 1),
         "Delta version": result.version,
-        "undo": MetadataValue.text(_undo(table)),
+        "undo": MetadataValue.text(shelf.command("rollback")),
     }
 
 

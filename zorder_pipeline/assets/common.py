@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +36,7 @@ from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.interrupts import stop_jobs_first
 from zorder_pipeline.java import is_gone, of_spark, reason_of
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.progress import Progress, silent
 
 from .cut_off import at_work
@@ -160,6 +162,12 @@ class Shelf:
     def key(self, stage: str) -> AssetKey:
         """``[table, stage]``."""
         return AssetKey([self.table.name, stage])
+
+    def command(self, *words: str) -> str:
+        """A command of ``zorder`` about the table, to be pasted into a shell."""
+        by = self.table.layout.committer  # a Delta that nobody tested is refused by the others
+        other = () if by == "auto" else ("--committer", by)
+        return shlex.join(("zorder", words[0], "--table", shown_place(self.table.table), *words[1:], *other))
 
     def saying(self, context: AssetExecutionContext) -> Progress:
         """Logs sentences as the table's: a night on the command line is one stream of lines about all tables."""

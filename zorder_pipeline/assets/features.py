@@ -225,5 +225,5 @@ def _graph_facts(features: "Analysis") -> dict[str, Any]:
     return {
         "graph": picture(png, "correlation graph", md_table(["column", "and", "strength", "kind"], edges)),
         "primary columns": ", ".join(features.primary) or "none",
-        "columns that others stand for": ", ".join(features.correlated) or "none",
+        "columns that others stand for": ", ".join(features.followers) or "none",
     }

@@ -1,6 +1,5 @@
 """The third stage: which column owns which bits of the sort key."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -61,16 +60,18 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
             key = redact_key(zorder_spark.session, shelf.config)
             settings = learn_settings(table, key)
             snapshot = opened(zorder_spark.session, shelf)
+            found = replace(analysed, features=features.analysis).analysis(snapshot)
             if bits := table.layout.pinned_bits:
                 present = pipeline.present_plan(zorder_spark.session, snapshot, shelf.config.state)
                 plan = pipeline.layout_by_hand(
                     zorder_spark.session,
                     table.table,
                     bits,
-                    settings=settings,
+                    settings=replace(settings, bloom_filters=()),
                     present=present,
                     committer=table.layout.committer,
                 )
+                plan = pipeline.with_bloom_filters(found, plan, settings)
                 facts = _plan_facts(plan, key)
             else:
 
@@ -81,7 +82,6 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                             "of the rows"
                         )
 
-                found = replace(analysed, features=features.analysis).analysis(snapshot)
                 earlier = _earlier(context, shelf)
                 plan, learned = pipeline.learn_tonight(
                     zorder_spark.session,
@@ -96,8 +96,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)
                 if learned.study is not None:
-                    where = ("--table", shown_place(table.table), "--state", shown_place(shelf.config.state))
-                    facts["all trials"] = md(f"`{shlex.join(('zorder', 'study', *where))}`")
+                    seen = shelf.command("study", "--state", shown_place(shelf.config.state))
+                    facts["all trials"] = MetadataValue.text(seen)
                 # the next search starts from it, unless it is of expressions, whose names may tell literals
                 if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -144,10 +145,13 @@ def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
 def savings(state: str | None, table: str | None, price: float | None, target: str | None) -> Payload:
     """What relayouts promised and cost, what became of it, and what they saved by table and month."""
     from zorder_pipeline import pictures, pipeline
+    from zorder_pipeline.config.costs import costs_of
 
     folder = existing(state_or_at_hand(state), named=state is not None)
     spark = start_spark("savings", brief=True)
-    books = pipeline.savings(spark, folder, table=table, assumed=assumed_at_hand(folder, table, price))
+    config = configuration_at_hand(folder)
+    own = None if config is None else partial(costs_of, config)
+    books = pipeline.savings(spark, folder, table=table, assumed=assumed_at_hand(folder, table, price), own=own)
     price = books.price_per_core_hour
     of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:

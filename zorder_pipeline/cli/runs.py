@@ -106,7 +106,13 @@ def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str,
     leave_no_warehouse()
     with quiet_dagster(), instance_at_hand() as instance:
         outcomes, unwritten = run_tables(config, tables, partitions, instance=instance, progress=Progress()), []
-        if config.monitoring.metrics_file:
+        if config.monitoring.metrics_file and not os.environ.get("DAGSTER_HOME"):  # which knows of this run alone
+            err.print(
+                f"{config.monitoring.metrics_file} stays as it is: the figures are those of Dagster's runs, so set "
+                "DAGSTER_HOME to the home of these",
+                soft_wrap=True,
+            )
+        elif config.monitoring.metrics_file:
             try:
                 write_metrics(instance, config)
             except ZorderError as error:  # what was rewritten is told all the same

@@ -109,7 +109,8 @@ def init(
     folder = Path(_absolute(home))
     if (folder / "tables.yaml").exists():
         raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")
-    stem = Path(table or sources[0]).stem
+    # a folder may have any dot in its name, as a database's tables do
+    stem = Path(table).name if table else Path(sources[0]).name.removesuffix(".parquet")
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
     if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")

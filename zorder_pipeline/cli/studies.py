@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import Payload, command, out, print_columns, print_figures, start_spark, table_option
+from .common import Payload, command, committer_option, out, print_columns, print_figures, start_spark, table_option
 from .configured import state_or_at_hand
 from .costs import state_option
 from .states import existing
@@ -42,7 +42,10 @@ COSTS = {"rows": "rows", "filtered": "rows x filtered columns", "bytes": "bytes 
     callback=study_storage,
     help="Write it as an Optuna study to a journal file or a database (sqlite:///…, postgresql://…).",
 )
-def study(table: str, state: str | None, day: datetime | None, literals: bool, target: str | None) -> Payload:
+@committer_option
+def study(
+    table: str, state: str | None, day: datetime | None, literals: bool, target: str | None, committer: str
+) -> Payload:
     """What a night's search tried, as the state keeps it; --out writes it for optuna-dashboard.
 
     The table is only opened, and nothing is searched again.
@@ -54,10 +57,10 @@ def study(table: str, state: str | None, day: datetime | None, literals: bool, t
 
     folder = existing(state_or_at_hand(state), named=state is not None)
     spark = start_spark("study", brief=True)
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     kept = pipeline.kept_studies(spark, folder, snapshot.table_id, None if day is None else day.date())
     key = None if literals else pipeline.redact_key(spark, folder)
-    found = pipeline.kept_study(spark, folder, snapshot, kept[0], key)
+    found = pipeline.kept_study(spark, folder, snapshot.table_id, kept[0], key)
     payload = _searched(kept[0]) | _tried(found) | {"importance": column_importance(found), "out": None}
     payload["kept"] = [_searched(each) for each in kept]
     if target is not None:  # before anything is printed, which nobody may read to its end

@@ -21,11 +21,14 @@ def assumed_costs(gate: GateConfig) -> CostModel:
 
 
 def costs_of(config: PipelineConfig, table: str | None = None) -> CostModel | None:
-    """What is assumed of a table, or of all tables; None of one that is not configured, or where they differ.
+    """What is assumed of a table; without one, what all tables agree on, and else as usual; None of no configured one.
 
     Args:
         table: its name, path or catalog name.
     """
     meant = (one for one in config.tables if table is None or table == one.name or is_same_place(one.table, table))
     found = [assumed_costs(one.gate) for one in meant]
-    return found[0] if found and all(costs == found[0] for costs in found) else None
+    if not found:
+        return None
+    told = [vars(costs) for costs in found]
+    return CostModel(**{name: value for name, value in told[0].items() if all(value == each[name] for each in told)})

@@ -37,8 +37,8 @@ class Analysis:
         primary: columns that deserve bits of the key.
         correlated: candidates left to statistics: they follow others, or ``max_features`` was reached.
         edges: correlations found; ``contingency`` ones are for information, as they imply no order.
-        ranked: every column a key could use (Delta statistics, no partition column, not constant): primary
-            ones first, then the other filtered ones, each by weighted frequency.
+        ranked: the columns that a key may use (Delta statistics, no partition column, not constant), at most
+            ``max_features``: primary ones first, then the other filtered ones, each by weighted frequency.
     """
 
     candidates: tuple[Candidate, ...]
@@ -48,6 +48,12 @@ class Analysis:
     edges: tuple[Edge, ...]
     ranked: tuple[str, ...]
     expression_candidates: tuple[ExpressionCandidate, ...] = ()
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The correlated columns that sorting by a primary one sorts, too."""
+        alike = {frozenset((a, b)) for a, b, _, kind in self.edges if kind != "contingency"}
+        return tuple(c for c in self.correlated if any(frozenset((c, other)) in alike for other in self.primary))
 
     def to_json(self, redact: bool = False) -> dict[str, Any]:
         """JSON-ready form; with ``redact`` the predicates' literals are hidden."""
@@ -77,7 +83,7 @@ def analyse(
     Args:
         queries: its queries.
         sample: rows of at least the columns that the queries filter by.
-        max_features: primary features at most.
+        max_features: columns that a key may use, at most.
         half_life_days: age at which a query counts half; None counts all alike.
         scanned: share of the table that each query would scan if only its partitions were pruned; None takes all.
         solved: some readers skip by what was solved out of expressions, too, as scans through ``reading/`` do.
@@ -97,6 +103,7 @@ def analyse(
             order.add_edge(a, b)
     frequency = {c.column: c.frequency for c in usable}
     primary, correlated = traverse(order, frequency, max_features)
+    ranked = sorted(usable, key=lambda c: (c.column not in primary, -c.frequency))
     predicates = predicate_candidates(queries, weights, schema, found)
     expressions = expression_candidates(queries, weights, schema)
     return Analysis(
@@ -106,7 +113,7 @@ def analyse(
         primary=primary,
         correlated=correlated,
         edges=tuple((a, b, float(data["strength"]), str(data["kind"])) for a, b, data in graph.edges(data=True)),
-        ranked=tuple(c.column for c in sorted(usable, key=lambda c: (c.column not in primary, -c.frequency))),
+        ranked=tuple(c.column for c in ranked[:max_features]),
     )
 
 

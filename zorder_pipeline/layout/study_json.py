@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,8 @@ from .study import FORM, ORDER
 from .trials import Space
 
 __all__ = ["from_json", "to_json"]
+
+NO_NAMES: Mapping[str, str] = {}
 
 
 def to_json(study: optuna.Study) -> dict[str, Any]:
@@ -43,18 +45,18 @@ def to_json(study: optuna.Study) -> dict[str, Any]:
     }
 
 
-def from_json(told: Mapping[str, Any], named: Callable[[str], str] = str) -> optuna.Study:
+def from_json(told: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES) -> optuna.Study:
     """A study in memory, as it was.
 
     Args:
         told: from `to_json`.
-        named: what features are to be called, such as without literals.
+        names: what features are to be called instead, such as without literals; no two alike.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(study_name=told["name"])
     for name, value in told["attributes"].items():
         study.set_user_attr(name, value)
-    features = [named(name) for name in told["features"]]
+    features = [names.get(name, name) for name in told["features"]]
     space = Space(features, [told["bits"]] * len(features), told["bits"])
     for trial in told["trials"]:
         again = space.trial(Draft(tuple(trial["order"]), **trial.get("form", {})), trial["cost"], trial["phase"])

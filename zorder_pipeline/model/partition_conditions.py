@@ -190,13 +190,9 @@ class PartitionValues:
         >>> days.boxes_where(np.array([True, False, False, True]))[0][0].intervals
         (Interval(low=5, high=7, low_open=False, high_open=False),)
         """
-        boxes = self._boxes(0, self.codes, chosen[self.order]) or self._nowhere()
+        boxes = self._boxes(0, self.codes, chosen[self.order]) or [(nowhere(self.columns[0]),)]
         intervals = sum(len(item.intervals) for box in boxes for item in box)
         return tuple(boxes) if len(boxes) <= MAX_BOXES and intervals <= MAX_INTERVALS else None
-
-    def _nowhere(self) -> list[Box]:
-        known = [(column, domain[0]) for column, domain in zip(self.columns, self.domains, strict=True) if domain]
-        return [(nowhere(column, value),) for column, value in known[:1]]
 
     def _boxes(self, place: int, codes: npt.NDArray[np.int64], chosen: Mask) -> list[Box]:
         """The boxes of the columns from ``place`` on; values beside which the others say the same stand in one."""

@@ -62,19 +62,9 @@ class Range:
         return (_hull(self.intervals),)
 
 
-def nowhere(column: Column, value: Value) -> Range:
-    """What no row of a table fulfils that ``column`` partitions.
-
-    Args:
-        value: any canonical value of the column.
-    """
-    return Range(column.name, column.type, (Interval(value, value, low_open=True, high_open=True),))
-
-
-def _is_nowhere(item: Range) -> bool:
-    """Whether no value is in a range, as none is in that of `nowhere`."""
-    empty = [i.low is not None and i.low == i.high and i.low_open and i.high_open for i in item.intervals]
-    return not item.nulls and all(empty) and bool(empty)
+def nowhere(column: Column) -> Range:
+    """What no row fulfils of a table that ``column`` partitions."""
+    return Range(column.name, column.type, ())
 
 
 def _hull(intervals: Sequence[Interval]) -> Interval:
@@ -112,9 +102,8 @@ nulls=False, hull=False),),)
     """
     seen = predicate if solved else _as_written(predicate, schema)
     boxes = tuple(_merged(box) for box in _disjuncts(seen, schema, zone, told))
-    partition = frozenset(schema.partition_columns)
-    parted = boxes if solved else _parted(boxes, partition)
-    return tuple(box for box in parted if not any(item.column in partition and _is_nowhere(item) for item in box))
+    parted = boxes if solved else _parted(boxes, frozenset(schema.partition_columns))
+    return tuple(box for box in parted if all(item.intervals or item.nulls for item in box))
 
 
 def _as_written(predicate: Predicate, schema: TableSchema) -> Predicate:

@@ -23,7 +23,8 @@ class KeptPromise:
         name: what it is called in the picture.
         promised, promised_low: share of the rows that a query was to read less, and its lower end.
         measured: the same, measured; None when it was not checked yet.
-        broken: whether the promise was missed by more than the set factor.
+        kept: whether the promise was not missed by more than the set factor; None when it was not checked yet, or
+            nothing was promised.
         cost: core-seconds measured.
         foretold: low, expected and high core-seconds; None where nothing was foretold.
     """
@@ -32,7 +33,7 @@ class KeptPromise:
     promised: float
     promised_low: float
     measured: float | None
-    broken: bool
+    kept: bool | None
     cost: float
     foretold: tuple[float, float, float] | None
 
@@ -44,9 +45,9 @@ def promises_kept(relayouts: Sequence[KeptPromise]) -> bytes:
         relayouts: the newest last; the 20 newest are drawn, newest on top.
     """
     shown = list(relayouts)[-ROWS:][::-1]
-    checked = [item for item in shown if item.measured is not None]
-    broken = sum(item.broken for item in checked)
-    title = f"{len(checked) - broken} of {len(checked)} checked promises were kept" if checked else "not checked yet"
+    checked = [item for item in shown if item.measured is not None and item.kept is not None]
+    kept = sum(bool(item.kept) for item in checked)
+    title = f"{kept} of {len(checked)} checked promises were kept" if checked else "no promise was checked yet"
     if checked:
         last = checked[0]
         title += f"; the latest saves {percent(last.measured or 0.0)} of the rows, promised {percent(last.promised)}"
@@ -59,7 +60,7 @@ def promises_kept(relayouts: Sequence[KeptPromise]) -> bytes:
         saved.plot([low, item.promised], [place, place], color=GREY, linewidth=6, solid_capstyle="butt", alpha=0.6)
         saved.plot(item.promised, place, "|", color=INK, markersize=12)
         if item.measured is not None:
-            _mark(saved, item.measured, place, item.broken)
+            _mark(saved, item.measured, place, item.kept is False)
         if item.foretold is not None:
             first, expected, last_ = item.foretold
             cost.plot([first, last_], [place, place], color=GREY, linewidth=6, solid_capstyle="butt", alpha=0.6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -66,18 +66,19 @@ def queries_over_time(asked: Mapping[str, Sequence[int]]) -> bytes:
     return to_png(figure)
 
 
-def condition_forms(forms: Mapping[str, int]) -> bytes:
+def condition_forms(forms: Mapping[str, int], skipping: Collection[str]) -> bytes:
     """How often conditions of each form were asked: which of them min/max statistics can help.
 
     Args:
         forms: times by form, in words.
+        skipping: those by which files are skipped, which have a colour of their own.
     """
     names = sorted(forms, key=lambda name: -forms[name])
     total = max(1, sum(forms.values()))
     message = f"Most conditions have the form: {names[0]}" if names else "No condition was asked"
     figure, axes = figure_of(7.2, 1.0 + 0.3 * max(1, len(names)), message)
     for place, name in enumerate(names):
-        axes.barh(place, forms[name], height=0.72, color=COLUMNS[0])
+        axes.barh(place, forms[name], height=0.72, color=COLUMNS[0] if name in skipping else GREY)
         axes.text(forms[name], place, f" {forms[name]:,} ({forms[name] / total:.0%})", va="center", fontsize=9)
     axes.set_yticks(range(len(names)), [short(name, 44) for name in names])
     axes.set_ylim(max(1, len(names)) - 0.45, -0.55)

@@ -16,6 +16,7 @@ from .learning.analysing import analyse
 from .learning.by_hand import layout_by_hand
 from .learning.keeping import present_plan
 from .learning.learn import learn, learn_layout_for
+from .learning.looked_up import with_bloom_filters
 from .learning.studies import kept_studies, kept_study
 from .learning.tonight import layouts_in_use, learn_tonight
 from .learning.words import describe, in_words
@@ -114,4 +115,5 @@ __all__ = [
     "triage",
     "update_statistics",
     "waiting_requests",
+    "with_bloom_filters",
 ]

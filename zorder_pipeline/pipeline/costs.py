@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.model.plan import Plan
@@ -17,7 +18,9 @@ from .records import Preview
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["cost_model", "relayout_work"]
+__all__ = ["Measured", "cost_model", "measured_costs", "relayout_work"]
+
+Measured: TypeAlias = tuple[Sequence[tuple[str, RelayoutWork, float]], Sequence[tuple[str, ScanWork, float]]]
 
 LATEST = 300
 """Relayouts of the history that count: what a cluster cost long ago says little."""
@@ -31,8 +34,11 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
         assumed: what is believed before anything was measured, and the price.
     """
     assumed = assumed or CostModel()
-    if state is None:
-        return assumed
+    return assumed if state is None else assumed.measured(*measured_costs(spark, state))
+
+
+def measured_costs(spark: SparkSession, state: str) -> Measured:
+    """What the state holds of relayouts and scans, as `CostModel.measured` takes them."""
     timings = Timings(spark, state).all()
     relayouts = [
         (e.table_id, RelayoutWork(e.bytes_rewritten, e.columns, e.additional, e.predicates, e.files, e.hashed), cost)
@@ -49,7 +55,7 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
         if t.kind == "relayout"
     ]
     scans = [(t.table_id, ScanWork(t.bytes, t.files, 1), t.seconds * t.cores) for t in timings if t.kind == "scan"]
-    return assumed.measured(relayouts, scans)
+    return relayouts, scans
 
 
 def relayout_work(

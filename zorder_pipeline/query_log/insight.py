@@ -10,7 +10,8 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["FORMS", "LEVELS", "REASONS", "alike", "filter_forms", "filters_of", "insight", "levels_of", "query_level"]
+__all__ = ["FORMS", "LEVELS", "REASONS", "SKIPPING", "alike", "filter_forms", "filters_of", "insight", "levels_of"]
+__all__ += ["query_level"]
 
 LEVELS = ("delta", "row_group", "page", "enriched")
 """From the file statistics in Delta's log over Parquet's row groups and pages to scans through ``reading/``."""
@@ -24,6 +25,8 @@ FORMS = {
     "P7": "function(columns) compared with a value",
     "P8": "other conditions: patterns, column against column, OR across columns",
 }
+SKIPPING = ("P1", "P2", "P3", "P4", "P5", "P6")
+"""Forms by which files can be skipped by min/max statistics."""
 REASONS = {
     "damaged_file": "the file ends or breaks here: copy it anew",
     "empty": "no statement, only blanks or comments",

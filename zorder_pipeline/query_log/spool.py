@@ -116,8 +116,9 @@ def delete_moved(spark: SparkSession, place: str, days: float, user: str | None 
         place = str(listed.next().getPath().toString())
         if name := _NAME.fullmatch(place.rsplit("/", 1)[-1]):
             spilled[place] = name
-    before = time.time() - 86_400 * days
-    gone = {place for place, name in spilled.items() if name[1] or (user is None and int(name[2]) < before)}
+    before = time.time() - (86_400 * days if user is None else 0)
+    # unfinished ones tell nobody's name, and those of a recording at work are a moment old
+    gone = {place for place, name in spilled.items() if (user is None or name[1]) and int(name[2]) < before}
     whole = [place for place, name in spilled.items() if not name[1]]
     if user is not None and whole:
         event, asker = F.get_json_object("value", "$.Event"), F.get_json_object("value", "$.User")

@@ -18,7 +18,7 @@ from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.learning import drawing
 from zorder_pipeline.pipeline.learning.words import without_literals
 from zorder_pipeline.pipeline.table_log import table_log
-from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
+from zorder_pipeline.query_log.insight import FORMS, SKIPPING, filter_forms, filters_of, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from . import books
@@ -140,11 +140,10 @@ def _asked(facts: Facts, log: QueryLog, literals: bool) -> Section:
         )
     ]
     if found["forms"]:
-        drawn = pictures.condition_forms({FORMS[form]: count for form, count in found["forms"].items()})
+        told = {FORMS[form]: count for form, count in found["forms"].items()}
+        drawn = pictures.condition_forms(told, [FORMS[form] for form in SKIPPING])
         parts.append(
-            Picture(
-                drawn, "Forms of the conditions: the first five can skip files by their smallest and largest values."
-            )
+            Picture(drawn, "Forms of the conditions: those in colour can skip files by smallest and largest values.")
         )
         levels = [(LEVELS[level], count) for level, count in found["levels"].items()]
         parts.append(Table(("what its filters can skip at best", "queries"), levels))

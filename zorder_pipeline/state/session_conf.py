@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["OWN_COMMITS", "ZONE", "active", "alone", "apart", "own_setting", "session_zone", "set_for_a_while"]
 
 ZONE = "spark.sql.session.timeZone"
+_COPY_OF = "_zorder_copy_of"
 
 OWN_COMMITS: dict[str, str | None] = {
     "spark.databricks.delta.write.txnAppId": None,
@@ -96,7 +97,15 @@ def alone(spark: SparkSession, conf: Mapping[str, str | None] | None = None) -> 
     found = copy.copy(spark)  # and not made anew, as Python's RDDs would then be taken for rows of that one
     for name in ("conf", "catalog", "_conf", "_catalog"):  # by which it would go on with the other one
         vars(found).pop(name, None)
-    found._jsparkSession = own
+    found._jsparkSession, classic, mine = own, type(spark), _original(spark)
+
+    def made(*args: Any, **options: Any) -> DataFrame:
+        try:
+            return classic.createDataFrame(found, *args, **options)
+        finally:
+            classic._activeSession = mine  # which PySpark has for all threads
+
+    vars(found).update({_COPY_OF: mine, "createDataFrame": made})
     with active(found, own):
         yield found
 
@@ -108,7 +117,7 @@ def active(spark: SparkSession, session: JavaObject) -> Iterator[None]:
     Whoever makes a DataFrame of Python's data in the block by another session makes that one the active one.
     """
     classic, sessions = type(spark), java_class(spark, "org.apache.spark.sql.classic.SparkSession")
-    in_python, before = classic._activeSession, sessions.getActiveSession()
+    in_python, before = _original(classic._activeSession), sessions.getActiveSession()
     sessions.setActiveSession(session)
     try:
         yield
@@ -116,6 +125,11 @@ def active(spark: SparkSession, session: JavaObject) -> Iterator[None]:
         with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
             classic._activeSession = in_python
             sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
+
+
+def _original(session: Any) -> Any:
+    """The session that one is a copy of, which `alone` made; of others, and of none, itself."""
+    return session if session is None else vars(session).get(_COPY_OF, session)
 
 
 @contextlib.contextmanager

@@ -121,7 +121,9 @@ def test_ranked_holds_correlated_and_rare_columns_after_the_primary_ones() -> No
 
 def test_limit_of_features_and_thresholds() -> None:
     limited = run(WORKLOAD, max_features=1)
-    assert limited.primary == ("day",)
+    assert limited.primary == limited.ranked == ("day",)
+    assert limited.followers == ("shipped",), "price comes after day, which does not stand for it"
+    assert limited.correlated == ("shipped", "price", "sparse")
     assert by_name(limited)["price"].reason == "1 features come before price"
     queries = [LoggedQuery("t", predicate) for predicate in WORKLOAD]
     few = column_candidates(queries, [1.0] * len(queries), SCHEMA, sample(), theta=1, gamma=0.2)

@@ -271,7 +271,7 @@ def test_a_study_is_the_same_after_json(problem: tuple[SampledTable, Estimator])
         assert trial.datetime_start is not None
         assert was.datetime_start is not None
         assert abs((trial.datetime_start - was.datetime_start).total_seconds()) < 0.001
-    hidden = from_json(to_json(found.study), lambda name: f"<{name}>")
+    hidden = from_json(to_json(found.study), {name: f"<{name}>" for name in "abc"})
     assert list(hidden.trials[0].params) == [f"{kind} <{name}>" for name in "abc" for kind in ("start", "stride")]
 
 

@@ -103,7 +103,8 @@ def test_what_is_told_stands_in_the_place_of_a_condition_and_counts_as_one_of_pa
 
 def test_what_holds_in_no_partition_leaves_what_stands_beside_it_to_delta() -> None:
     """Delta asks partitions and other columns apart: `x = 17` is no less asked for, as it does not see the first."""
-    none = of([(2024, "01")]).boxes_where(np.array([False]))
+    none, empty = (of([(year, None)]).boxes_where(np.array([False])) for year in (2024, None))
+    assert none == empty
     assert none is not None
     nowhere = {(MARCH, "UTC"): none}
     other = Comparison("x", "=", (Literal("number", "99"),))

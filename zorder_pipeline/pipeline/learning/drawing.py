@@ -47,10 +47,12 @@ def asked_over_time(queries: Sequence[LoggedQuery]) -> bytes:
 
 def graph(features: Analysis) -> bytes:
     """The correlation graph of the columns that queries filter by."""
+    drawn = {*features.ranked, *features.correlated}
+    edges = [edge for edge in features.edges if {edge[0], edge[1]} <= drawn]
     return pictures.correlation_graph(
-        {c.column: c.queries for c in features.candidates if c.column in features.ranked},
-        {(a, b): strength for a, b, strength, _ in features.edges},
-        {(a, b): kind for a, b, _, kind in features.edges},
+        {c.column: c.queries for c in features.candidates if c.column in drawn},
+        {(a, b): strength for a, b, strength, _ in edges},
+        {(a, b): kind for a, b, _, kind in edges},
         features.primary,
     )
 

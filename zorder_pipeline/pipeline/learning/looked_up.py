@@ -138,8 +138,8 @@ def _looks_up(part: Comparison) -> bool:
 def _helped(analysis: TableAnalysis, plan: Plan, settings: LearnSettings, name: str) -> bool:
     """Whether filters would exclude most of the row groups that the order leaves to a look-up."""
     sample = analysis.sample
-    if name not in sample.arrays or plan.spec is None or not sample.rows:
-        return False
+    if plan.spec is None or not sample.rows or not {name, *plan.spec.columns} <= sample.arrays.keys():
+        return False  # bits by hand may be of a column that no query filters by
     values, valid = sample.arrays[name]
     present = values[valid]
     if not len(present):

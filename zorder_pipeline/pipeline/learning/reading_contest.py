@@ -103,7 +103,7 @@ def forms_of(situation: Situation, sampled: ReadingSample) -> dict[str, list[str
     analysis = situation.analysis
     bits = [name for name in sampled.expressions if name != sampled.index]
     computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
-    ranked = [name for name in analysis.features.ranked if name in sampled.columns][: situation.settings.max_features]
+    ranked = [name for name in analysis.features.ranked if name in sampled.columns]
     forms = {BITS: [*ranked, *bits]} if ranked or bits else {}
     if sampled.index:
         forms[INDEX] = [sampled.index, *ranked[:BESIDE]]

@@ -68,7 +68,7 @@ def sought(
     target = sought_rows(snapshot, settings)
     types = {column.name: column.type for column in snapshot.schema.columns}
     files = max(1, round(sample.total_rows / target))
-    features = [name for name in analysis.features.ranked if name in sample.columns][: settings.max_features]
+    features = [name for name in analysis.features.ranked if name in sample.columns]
     coded = SampledTable.build(sample.arrays, types, features, sample.file, files, partition)
     weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
     search = SearchSettings(

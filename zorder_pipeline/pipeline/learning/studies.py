@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.layout.learn import Learned
@@ -28,6 +29,7 @@ def keep_study(spark: SparkSession, state: str, snapshot: TableSnapshot, learned
     if study is None or not study.get_trials(deepcopy=False):
         return
     told, known = to_json(study), study.user_attrs
+    told["columns"] = [name for name in told["features"] if snapshot.schema.find(name) is not None]
     now, best = round(time.time() * 1e6), study.best_value
     found = KeptStudy(study.study_name, now, cost, len(told["trials"]), best, learned.seconds)
     search = f"{known[OBJECTIVE]}-{known[RUN]['id']}"
@@ -52,19 +54,25 @@ def kept_studies(spark: SparkSession, state: str, table_id: str, day: date | Non
 
 
 def kept_study(
-    spark: SparkSession, state: str, snapshot: TableSnapshot, which: KeptStudy, redact_key: str | None = None
+    spark: SparkSession, state: str, table_id: str, which: KeptStudy, redact_key: str | None = None
 ) -> optuna.Study:
     """A kept search as an Optuna study in memory, as `zorder_pipeline.layout.search.Found` has it.
 
     Args:
         which: one of `kept_studies`.
-        redact_key: with it features that are no column of the table have names that tell no literal, see
+        redact_key: with it features that were no column of the table have names that tell no literal, see
             `zorder_pipeline.model.file_stats.shown`.
     """
+    told = Studies(spark, state).history(table_id, which.searched_at)
+    return from_json(told, {} if redact_key is None else _without_literals(told, redact_key))
 
-    def named(feature: str) -> str:
-        if redact_key is None or feature.startswith("<") or snapshot.schema.find(feature) is not None:
-            return feature
-        return shown(feature.rstrip(), "expression", (), redact_key)
 
-    return from_json(Studies(spark, state).history(snapshot.table_id, which.searched_at), named)
+def _without_literals(told: Mapping[str, Any], key: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for feature in told["features"]:
+        if feature not in told["columns"] and not feature.startswith("<"):
+            name = shown(feature.rstrip(), "expression", (), key)
+            while name in names.values():  # one of four hex digits may be another's, too
+                name += " "
+            names[feature] = name
+    return names

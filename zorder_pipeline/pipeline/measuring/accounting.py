@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.gate.accounts import Kept, MonthlySaving, mean_life, monthly_savings, widening
@@ -12,7 +13,7 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.costs import cost_model
+from zorder_pipeline.pipeline.costs import cost_model, measured_costs
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.pipeline.table_log import asked_log
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
@@ -152,6 +153,7 @@ def savings(
     *,
     table: str | None = None,
     assumed: CostModel | None = None,
+    own: Callable[[str], CostModel | None] | None = None,
     broken: float | None = None,
     now: datetime | None = None,
 ) -> Savings:
@@ -164,13 +166,20 @@ def savings(
     Args:
         table: only this one, path or catalog name.
         assumed: see `zorder_pipeline.pipeline.cost_model`; has the price.
+        own: what is assumed of a table by its location instead; None of one for which that is ``assumed``, too.
         broken: see `check_promises`.
     """
-    model = cost_model(spark, state, assumed)
+    measured, usual = measured_costs(spark, state), assumed or CostModel()
+
+    @cache
+    def model(place: str) -> CostModel:
+        return ((own and own(place)) or usual).measured(*measured)
+
     entries = Ledger(spark, state).entries(open_table(spark, table).table_id if table is not None else None)
-    accounts = [account_of(entry, model) for entry in entries]
+    accounts = [account_of(entry, model(entry.location)) for entry in entries]
     months = monthly_savings(accounts, now or datetime.now(UTC))
-    return Savings(tuple(check_of(entry, broken, model) for entry in entries), tuple(months), model.price_per_core_hour)
+    checks = tuple(check_of(entry, broken, model(entry.location)) for entry in entries)
+    return Savings(checks, tuple(months), usual.price_per_core_hour)
 
 
 def experienced(

@@ -85,7 +85,8 @@ class PromiseCheck:
         name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
         known = self.cost_expected is not None and self.cost_low is not None and self.cost_high is not None
         foretold = (self.cost_low or 0.0, self.cost_expected or 0.0, self.cost_high or 0.0) if known else None
-        return KeptPromise(name, self.promised, self.promised_low, self.measured, self.broken, self.cost, foretold)
+        kept = None if self.kept is None else not self.broken
+        return KeptPromise(name, self.promised, self.promised_low, self.measured, kept, self.cost, foretold)
 
 
 def kept_of(entry: Entry, model: CostModel) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PurgedTables", "days_long"]
 
-EVER = 1_000_000  # days, beyond any query: times of more have no number
+EVER = 500_000  # days, beyond any query: times of more have no number
 GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 
 
@@ -77,7 +78,9 @@ class PurgedTables(LogTables):
         return deleted
 
     def kept_since(self, days: float) -> int | None:
-        """The beginning of the day, in UTC, before which no query counts that has a time; None where none has.
+        """The beginning of the day, in UTC, before which no query counts that has a time; None where none is as old.
+
+        Where no query has a time it is counted from today, for what has a day of its own.
 
         Args:
             days: as in `LogStore.load`.
@@ -88,7 +91,8 @@ class PurgedTables(LogTables):
         if not self.exists("log_files"):
             return None
         last = self.newest_query(self.current_files())
-        return None if last is None else (last - days_long(days)) // DAY * DAY
+        since = (round(time.time() * 1e6) if last is None else last) - days_long(days)
+        return since // DAY * DAY if since > FIRST else None
 
     def expire(self, since: int, tables: Sequence[str]) -> dict[str, int]:
         """Delete the queries that were asked before ``since``, and quarantined lines of earlier days; rows by table.
