@@ -18,6 +18,7 @@ from dagster import (
     TableColumnLineage,
 )
 
+from zorder_pipeline.config.costs import assumed_costs
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
@@ -112,6 +113,7 @@ def promises(
             broken=factor,
             committer=committer,
             until=until,
+            assumed=assumed_costs(table.gate),
         )
         for check in checks:
             if check.warning:

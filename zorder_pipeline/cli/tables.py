@@ -29,7 +29,7 @@ from .common import (
     table_option,
 )
 from .configured import kill_switch, retention_at_hand
-from .costs import gate_options, gate_settings
+from .costs import assumed_at_hand, gate_options, gate_settings
 from .states import apart, existing, existing_state_option, writable_state, written
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ def evaluate(
     found = pipeline.evaluate(spark, table, sources, state=stored, progress=Progress(), **asked)
     payload = found.to_json()
     if state is not None:
-        checks = pipeline.check_promises_by_log(spark, state, table, sources, **asked)
+        costs = assumed_at_hand(state, table)
+        checks = pipeline.check_promises_by_log(spark, state, table, sources, **asked, assumed=costs)
         payload["promises"] = [vars(check) | {"warning": check.warning} for check in checks]
     groups = payload["row_groups_read_fraction"]
     print_figures(

@@ -101,6 +101,12 @@ class Plan:
         return self.action or (INCREMENTAL if self.origin == KEPT else ANOTHER)
 
     @property
+    def alone(self) -> Plan:
+        """The plan without other choices than its own, with what was measured of that one."""
+        chosen = self._chosen
+        return replace(self, candidates=() if chosen is None else (replace(chosen, action=self.action),))
+
+    @property
     def promises_part(self) -> bool:
         """Whether the promise is of the files that need the rewrite, and not of the whole table laid out anew."""
         return self.origin == KEPT or self.action == COMPACTION

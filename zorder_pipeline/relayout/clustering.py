@@ -49,6 +49,7 @@ class Clustering:
         extend: gives values beyond the key's range codes of their own; without it they share the last one.
         hilbert_table: see `with_key`.
         full: rewrite files that lie by ``spec`` already, too.
+        done: with ``full``, the version after which a run before has written such files: these are left; None for none.
     """
 
     spec: KeySpec
@@ -57,6 +58,7 @@ class Clustering:
     extend: Extender | None = None
     hilbert_table: npt.NDArray[np.int64] | None = None
     full: bool = False
+    done: int | None = None
 
     @property
     def label(self) -> str:
@@ -85,6 +87,7 @@ class Clustering:
             self.target_rows,
             where=where,
             full=self.full,
+            done=self.done,
             smallest=self.spec.smallest_file,
         )
         return found.rewrite

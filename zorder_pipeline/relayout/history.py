@@ -28,7 +28,7 @@ __all__ += [
     "layout_given",
 ]
 __all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "operation_of", "restored", "rewrote"]
-__all__ += ["run_of", "spans", "taken_back", "told_with", "undone_by", "versions_of"]
+__all__ += ["run_of", "spans", "taken_back", "to_version", "told_with", "undone_by", "versions_of"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 METRICS = {"spark.databricks.delta.history.metricsEnabled": "true"}
@@ -213,15 +213,21 @@ def restored(row: Row, commits: Sequence[Row], apart: timedelta = timedelta()) -
     """
     if row["operation"] != "RESTORE":
         return None
+    if (number := to_version(row)) is not None:
+        return number
     asked = row["operationParameters"] or {}
-    if (asked.get("version") or "").isdigit():
-        return int(asked["version"])
     try:
         moment = datetime.fromisoformat(asked.get("timestamp") or "").replace(tzinfo=None) - apart
     except ValueError:
         return None
     before = min(int(one["version"]) for one in commits) - 1
     return max((int(one["version"]) for one in commits if one["timestamp"] <= moment), default=before)
+
+
+def to_version(row: Row) -> int | None:
+    """The version that a RESTORE was told by its number; None for one to a moment, and for another commit."""
+    told = str((row["operationParameters"] or {}).get("version") or "")
+    return int(told) if row["operation"] == "RESTORE" and told.isdigit() else None
 
 
 def moment_of(row: Row) -> int:
@@ -292,7 +298,7 @@ def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int
         return None
     for row in reversed(history_of(snapshot, max(LOOKED_AT, newer))):
         if is_ours(row):
-            relaid = True
+            relaid = relaid or bool(layout_given(row))  # merging files gives none that could be undone
             written[run_of(row)] = written.get(run_of(row), 0) + _bytes_laid_out(row)
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)

@@ -53,9 +53,11 @@ def select_files(
     *,
     where: str | None = None,
     full: bool = False,
+    done: int | None = None,
     smallest: float = 1.0,
 ) -> Selection:
-    """Files to rewrite: all of them when ``full``, else those that do not lie by ``layout_id`` or no longer do well.
+    """Files to rewrite: all of them when ``full``, but for what a run before has done, else those that do not lie by
+    ``layout_id`` or no longer do well.
 
     A file of ours is rewritten when too many of its rows are deleted, or when it is small and its partition has other
     files to rewrite or at least one more small one. And where something is rewritten, the generations before it are
@@ -65,6 +67,7 @@ def select_files(
 
     Args:
         where: condition on partition columns.
+        done: version after which files that lie by the layout were written by what is done in full; None for none.
         smallest: rows of the layout's smallest files in units of ``target_rows``, for those that do not tell theirs.
 
     Raises:
@@ -72,11 +75,13 @@ def select_files(
     """
     files = snapshot.files()
     chosen = in_partitions(snapshot, files, where)
-    if full:
-        return Selection(np.flatnonzero(chosen), np.zeros(0, dtype=np.int64))
     ours = files.lies_by(layout_id)
+    if full and done is None:
+        return Selection(np.flatnonzero(chosen), np.zeros(0, dtype=np.int64))
     deleted = much_deleted(files)
     needed = chosen & (~ours | deleted)
+    if full:
+        needed |= chosen & (files.generation <= (done or 0))
     even_rows = np.where(ours, files.even_rows(smallest), files.rows)
     small = chosen & ours & ~deleted & (even_rows < SMALL_SHARE * target_rows)
     part = files.partition_codes

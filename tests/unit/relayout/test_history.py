@@ -132,6 +132,8 @@ def sentence(
         ("O P O W W P", 0.0, "2, 6"),
         ("O P O P O P O P", 0.0, "4, 6, 8"),  # the latest three are named
         ("O O O O", 0.0, None),
+        ("C P C P", 0.0, None),  # merging files gives no layout that could be undone
+        ("O P C P", 0.0, None),
     ],
 )
 def test_a_job_that_undid_two_relayouts_is_named(

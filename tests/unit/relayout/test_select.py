@@ -106,6 +106,18 @@ def test_what_does_not_lie_by_the_layout_or_lost_rows_is_rewritten_and_a_second_
     assert (everything.rewrite.tolist(), everything.keep.tolist()) == (list(range(len(files))), [])
 
 
+@given(FILES, st.booleans())
+def test_what_is_done_in_full_goes_on_where_it_was_cut_off(files: list[File], whole_partitions: bool) -> None:
+    """Each night began with the same partitions again, and was credited for them again."""
+    learned = 4
+    assert selected(files, whole_partitions, full=True, done=learned).rewrite.tolist() == list(range(len(files)))
+    first = [i for i, file in enumerate(files) if file.partition == files[0].partition]
+    begun = rewritten(files, first, 5)
+    left = selected(begun, whole_partitions, full=True, done=learned).rewrite.tolist()
+    assert left == [i for i, file in enumerate(begun) if file.partition != files[0].partition]
+    assert not selected(rewritten(begun, left, 6), whole_partitions, full=True, done=learned).rewrite.tolist()
+
+
 @pytest.mark.parametrize("appended", [1, 3])
 def test_nightly_appends_leave_few_generations_and_rewrite_each_row_few_times(appended: int) -> None:
     """As many as a binary counter has digits."""

@@ -129,4 +129,5 @@ def _taken_back(snapshot: TableSnapshot, state: str | None) -> TakenBack | None:
     since = entries[-1].replaced_version if entries else max(0, snapshot.version - LOOKED_AT)
     if snapshot.version < since + 2 or (entries and snapshot.files().generation.max(initial=-1) > since):
         return None  # files of it are still there: its history, which takes a job, need not be asked
-    return taken_back(history_of(snapshot, snapshot.version - since + 1), gone_anyway=bool(entries))
+    laid_out = bool(entries) and bool(entries[-1].layout_id)  # merged files do not tell that they are ours
+    return taken_back(history_of(snapshot, snapshot.version - since + 1), gone_anyway=laid_out)

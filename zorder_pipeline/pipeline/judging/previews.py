@@ -27,13 +27,15 @@ def job_of(plan: Plan, full: bool = False) -> Clustering | Compaction:
     """What carries out a plan that has a layout, or merges files.
 
     Args:
-        full: rewrite files that already lie by the layout, too.
+        full: rewrite files that already lie by the layout, too. A plan of which that is the action has done it with
+            those that were written since it was learned: a run that goes on, or a second one, leaves them.
     """
     target = plan.target_file_rows
     if plan.spec is None:
         return Compaction(target)
     table = hilbert_table(plan.spec) if plan.spec.curve == "hilbert" else None
-    return Clustering(plan.spec, cutter_of(plan.spec, target), target, extended, table, full or plan.action == FULL)
+    all_files, done = full or plan.action == FULL, None if full else plan.delta_version
+    return Clustering(plan.spec, cutter_of(plan.spec, target), target, extended, table, all_files, done)
 
 
 def cutter_of(spec: KeySpec, target: int) -> Cutter:

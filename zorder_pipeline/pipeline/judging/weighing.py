@@ -118,7 +118,7 @@ class Weighing:
             table_bytes=float(files.bytes.sum()),
             new_bytes=float(sum(work.new_bytes for work in works)),
             credited=min(1.0, sum(credits.values())),
-            lost=plan.lost,
+            lost=self._lost(plan, sum(credits.values())),
             patience=plan.patience,
             why_not=self.undone,
             made=would.files_added,
@@ -126,6 +126,17 @@ class Weighing:
             partitions=works if known else (),
             lasting=Lasting.together(list(lasting.values())) if lasting else None,
         )
+
+    def _lost(self, plan: Plan, credited: float) -> float | None:
+        """What the present layout has lost of what some partitions bring: a part of it pays for a part of a change.
+
+        Args:
+            credited: share of the plan's promise that is weighed.
+        """
+        if plan.lost is None or self.where is None:
+            return plan.lost
+        whole = preview(self.snapshot, plan, full=self.full)
+        return plan.lost * min(1.0, credited / (sum(self._shares(plan, whole)[0].values()) or 1.0))
 
     def parts(self, judged: Judgement) -> tuple[Part, ...]:
         """What the budget chooses from: each partition's part of the cost by bytes, and of the saving by its own."""

@@ -65,6 +65,7 @@ def check_promises(
     broken: float | None = None,
     committer: str = AUTO,
     until: int | None = None,
+    assumed: CostModel | None = None,
 ) -> list[PromiseCheck]:
     """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
 
@@ -84,6 +85,7 @@ def check_promises(
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
         until: how far the log goes (`QueryLog.until`): what comes after the queries is quiet time.
+        assumed: see `zorder_pipeline.pipeline.cost_model`: what is promised and kept is held together in core-seconds.
 
     Raises:
         TableError: there is no such table.
@@ -108,7 +110,7 @@ def check_promises(
             found = None if rate is None else {"per_day": rate}
         if found is not None:
             ledger.measured(entry, found)
-    model = cost_model(spark, state)
+    model = cost_model(spark, state, assumed)
     return [check_of(entry, broken, model) for entry in _known(ledger, now.table_id, version, every)]
 
 
@@ -133,18 +135,21 @@ def check_promises_by_log(
     *,
     aliases: Sequence[str] = (),
     days: float | None = None,
+    assumed: CostModel | None = None,
 ) -> list[PromiseCheck]:
     """`check_promises` of every relayout with the queries of logs, or without any with those of the state.
 
     Args:
         days: only stored queries of so many days before the newest.
+        assumed: see `check_promises`.
 
     Raises:
         TableError, LogError: see `zorder_pipeline.pipeline.evaluate`.
     """
     snapshot = open_table(spark, table)
     log = asked_log(spark, table, snapshot, logs, state=None if logs else state, aliases=aliases, days=days)
-    return check_promises(spark, state, table, log.of_table([snapshot.location]), every=True, until=log.until)
+    mine = log.of_table([snapshot.location])
+    return check_promises(spark, state, table, mine, every=True, until=log.until, assumed=assumed)
 
 
 def savings(

@@ -18,6 +18,7 @@ from zorder_pipeline.relayout.history import (
     layout_given,
     moment_of,
     restored,
+    to_version,
     versions_of,
 )
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -140,7 +141,7 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Left) -> int | None:
             continue
         to = restored(row, commits)
         if to is not None:
-            fate.restore(row, to)
+            fate.restore(row, to, by_number=to_version(row) is not None)
         elif is_ours(row):
             fate.commit_of_ours(row)
         else:
@@ -170,12 +171,20 @@ class _Fate:
     theirs: list[Row] = field(default_factory=list)
     newest: Row | None = None
 
-    def restore(self, row: Row, to: int) -> None:
-        """The table was put back to an earlier version."""
+    def restore(self, row: Row, to: int, by_number: bool) -> None:
+        """The table was put back to an earlier version.
+
+        Args:
+            by_number: else it was to a moment by the clock of whoever did it, which may be hours from ours: then the
+                rows that are left tell.
+        """
         self.told()
-        if to < self.first:
+        undone, again = to < self.first, self.end is not None and self.entry.version <= to < int(self.end["version"])
+        if not by_number and self.entry.layout_id:
+            undone, again = self._gone(row), not self._gone(row)
+        if undone:
             self.end = self.end or row
-        elif self.end is not None and self.entry.version <= to < int(self.end["version"]):
+        elif again:
             self.end = None  # the RESTORE was taken back itself
         if self.followed is not None and to < int(self.followed["version"]):
             self.followed = None

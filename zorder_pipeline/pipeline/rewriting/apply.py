@@ -92,7 +92,8 @@ def applied(
     approvals: str = ANY,
 ) -> ApplyResult:
     """`apply` by settings that belong together; ``approvals`` see `judge_table`."""
-    plan = replace(plan, candidates=()) if force else plan
+    if force:  # of which it is booked all the same what it saves where, and for how long
+        plan, gate = plan.alone, replace(gate or GateSettings(), enabled=False)
     judged = judge_table(
         spark, table, plan, name=settings.name, gate=gate, rules=settings.rules, state=settings.state, where=where,
         full=full, verify=settings.verify, committer=settings.committer, asking=not dry_run,

@@ -217,3 +217,17 @@ def test_what_the_ledger_and_the_budget_are_told_is_what_was_weighed(monkeypatch
         assert (noted is None) == (proposal.lasting is None)
         if noted is not None:
             assert noted.over(30.0) == pytest.approx(proposal.credited_over(30.0))
+
+
+def test_a_part_of_the_table_has_lost_no_more_than_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backfill of one partition went over to another layout at once, and the next night all others followed."""
+    plan = replace(planned(dict.fromkeys(THIRTY, 1 / 30), action=ANOTHER), lost=600.0)
+    whole, one = (Weighing(table(THIRTY, THIRTY), GATE, where=where) for where in (None, f"ds = '{LAST}'"))
+    monkeypatch.setattr("zorder_pipeline.relayout.clustering.Clustering.select", _of_the_last_day)
+    assert whole.proposal(plan, whole.preview(plan)).lost == 600.0
+    assert one.proposal(plan, one.preview(plan)).lost == pytest.approx(20.0)
+
+
+def _of_the_last_day(_: Any, snapshot: Any, where: str | None = None) -> Any:
+    files = snapshot.files()
+    return np.array([i for i, (day,) in enumerate(files.partitions) if where is None or day == LAST])

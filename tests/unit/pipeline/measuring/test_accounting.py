@@ -272,6 +272,8 @@ ZORDER4 = commit(4, "OPTIMIZE", numRemovedBytes="900000000")
         ([commit(2, "WRITE")], 0, None),
         ([commit(2, "RESTORE", version="0")], 0, 2),
         ([commit(2, "RESTORE", timestamp="1969-12-24 00:00:00")], 0, 2),  # before all that is looked at
+        ([commit(2, "RESTORE", timestamp="2069-12-24 06:30:00")], 40, 2),  # by the clock of a zone to the east
+        ([commit(2, "RESTORE", timestamp="1969-12-24 00:00:00")], 60, None),  # to the west
         ([commit(2, "RESTORE", version="1")], 0, None),
         ([commit(2, "RESTORE", version="0"), commit(3, "RESTORE", version="1")], 0, None),
         ([commit(2, "WRITE"), ZORDER], 40, 3),
@@ -413,6 +415,7 @@ def test_a_relayout_that_came_since_is_looked_at_from_its_own_version_on(past: P
 
 def test_a_restore_to_a_moment_long_ago_is_seen_on_a_night_that_reads_the_newest_commits(past: Past) -> None:
     past.night(stream=3_000)
+    past.counts[past.version + 1] = 0
     back = commit(0, "RESTORE", timestamp=str(datetime.fromtimestamp(0.5)))
     assert past.night(back, stream=5) == [past.version]
 

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, Request
+from zorder_pipeline.model.candidate import ANOTHER, FULL, INCREMENTAL, Candidate
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.judging import approving
 from zorder_pipeline.pipeline.judging.judgements import Judgement
@@ -19,6 +23,8 @@ from zorder_pipeline.pipeline.rewriting import partitions
 from zorder_pipeline.pipeline.rewriting.relayout_settings import RelayoutSettings
 
 PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000)
+SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
+LASTS = Lasting((0.0, 1.0), (1.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -36,6 +42,29 @@ def test_a_dry_run_speaks_of_what_would_be(dry_run: bool, told: str, monkeypatch
     spark: Any = None
     carried: Any = rewriting.apply(spark, "t", PLAN, force=True, dry_run=dry_run)
     assert carried.decision.reasons == (told,)
+
+
+def test_what_is_forced_is_booked_as_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long its saving lasts, and where it comes from, was thrown away with the choices that the gate has else."""
+    mine, other = (
+        Candidate(action, SPEC, 1000, PLAN.promise, lasting={"": LASTS}) for action in (ANOTHER, INCREMENTAL)
+    )
+    asked: list[tuple[Plan, GateSettings]] = []
+
+    def judge_table(*given: Any, gate: GateSettings, **_: object) -> Judgement:
+        asked.append((given[2], gate))
+        return Judgement("t", "t", 3, given[2], Decision(APPROVE, "gate_off", ("it is off",)), Preview(3, 2, 1))
+
+    monkeypatch.setattr(rewriting, "judge_table", judge_table)
+    monkeypatch.setattr(rewriting, "carry_out", lambda _, found, *rest, **__: found)
+    monkeypatch.setattr(rewriting, "hold_now", lambda *_: None)
+    plan = replace(PLAN, spec=SPEC, action=ANOTHER, candidates=(other, mine))
+    spark: Any = None
+    rewriting.apply(spark, "t", plan, force=True)
+    ((forced, gate),) = asked
+    assert (forced.candidates, forced.lasting_by_partition(), gate.enabled) == ((mine,), {"": LASTS}, False)
+    rest = replace(plan, action=FULL, candidates=(mine,)).alone
+    assert rest.choosing(rest.candidates[0]).action == FULL, "it is no other choice for that"
 
 
 def test_partitions_are_judged_by_the_name_that_people_call_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
