@@ -13,8 +13,8 @@ from .clock import SPARKS
 from .qualified import lower_path_of
 from .relative import called
 
-__all__ = ["FOREIGN", "Outputs", "large", "lets_through", "reshaped", "says_something", "select_of", "sources_of"]
-__all__ += ["substituted", "varies"]
+__all__ = ["FOREIGN", "Outputs", "cut_off", "large", "lets_through", "reshaped", "says_something", "select_of"]
+__all__ += ["sources_of", "substituted", "varies"]
 
 FOREIGN = "__foreign__"
 MOST_NODES = 5_000
@@ -75,10 +75,20 @@ def varies(select: exp.Expr, dialect: str) -> bool:
     return bool(VARYING_CALLS & calls) or any(item.find(*VARYING) for item in select.expressions)
 
 
+def cut_off(query: exp.Expr) -> bool:
+    """Whether a clause of a query, or of parentheses around it, looks at its rows: ``(SELECT a FROM t) LIMIT 10``."""
+    node: exp.Expr | None = query
+    while node is query or isinstance(node, exp.Subquery | exp.Paren):
+        if any(node.args.get(name) for name in BLOCKING):
+            return True
+        node = node.parent
+    return False
+
+
 def lets_through(scope: Scope, dialect: str) -> bool:
     """Whether filtering the output by what is `Outputs.safe` equals filtering the input, and engines do it."""
     select = scope.expression
-    if not isinstance(select, exp.Select) or any(select.args.get(name) for name in BLOCKING):
+    if not isinstance(select, exp.Select) or cut_off(select):
         return False
     distinct = select.args.get("distinct")
     if (distinct is not None and distinct.args.get("on")) or varies(select, dialect):

@@ -17,7 +17,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
 from .derived import alias_columns, field_of, plain_star
-from .outputs import Outputs, large, lets_through, says_something, select_of, sources_of, substituted
+from .outputs import Outputs, cut_off, large, lets_through, says_something, select_of, sources_of, substituted
 from .qualified import path_of
 from .recipe import Recipe
 from .select import Select
@@ -93,7 +93,7 @@ def _closed(scope: Scope) -> bool:
         return True
     if not scope.set_operation_scopes:
         return False
-    return any(scope.expression.args.get(name) for name in ("limit", "offset", "by_name"))
+    return bool(scope.expression.args.get("by_name")) or cut_off(scope.expression)
 
 
 def _all_of(asked: list[frozenset[str] | None], readers: int) -> frozenset[str] | None:

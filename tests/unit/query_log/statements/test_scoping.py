@@ -57,6 +57,15 @@ CASES = [
     ("SELECT * FROM t TABLESAMPLE (10 PERCENT) WHERE x = 1", ["TRUE"]),
     ("SELECT * FROM t WHERE c = 'x' START WITH x = 1 CONNECT BY PRIOR x = id", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM t START WITH x = 1 CONNECT BY PRIOR x = id) WHERE c = 'x'", ["TRUE"]),
+    # what is cut off in parentheses
+    ("SELECT * FROM ((SELECT x FROM t) LIMIT 10) q WHERE x = 5", ["TRUE"]),
+    ("SELECT * FROM (((SELECT x FROM t) OFFSET 10)) q WHERE x = 5", ["TRUE"]),
+    ("WITH q AS ((SELECT x FROM t WHERE id = 1) LIMIT 10) SELECT * FROM q WHERE x = 5", ["id = 1"]),
+    ("SELECT * FROM ((SELECT x FROM t UNION ALL SELECT x FROM other) LIMIT 3) q WHERE x = 5", ["TRUE", "TRUE"]),
+    ("SELECT * FROM (((SELECT x FROM t) LIMIT 3) UNION ALL SELECT x FROM other) q WHERE x = 5", ["x = 5", "TRUE"]),
+    ("SELECT * FROM ((SELECT x FROM t LIMIT 3) UNION ALL (SELECT x FROM other)) q WHERE x = 5", ["x = 5", "TRUE"]),
+    ("SELECT * FROM ((SELECT x FROM t)) q WHERE x = 5 LIMIT 10", ["x = 5"]),
+    ("SELECT * FROM ((SELECT x FROM t UNION ALL SELECT x FROM other)) q WHERE x = 5 LIMIT 3", ["x = 5", "x = 5"]),
     # names that an alias gives
     ("SELECT * FROM (SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5"]),
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
