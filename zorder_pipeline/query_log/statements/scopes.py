@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
+from .clock import SPARKS
 from .derived import alias_columns, field_of, plain_star
 from .outputs import Outputs, cut_off, large, lets_through, says_something, select_of, sources_of, substituted
 from .qualified import path_of
@@ -59,11 +60,11 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
             firsts[id(scope.set_operation_scopes[0])] = first
             # EXCEPT and INTERSECT, and what leaves repetitions out, compare whole rows
             kept = isinstance(scope.expression, exp.Union) and scope.expression.args.get("distinct") is False
-            for branch in scope.set_operation_scopes:
+            for place, branch in enumerate(scope.set_operation_scopes):
                 readers[id(branch)] = 1
                 asked[id(branch)] = [names if kept else None]
                 here = firsts.get(id(branch)) or select_of(branch)
-                may = inherited and spent < MAX_HANDED
+                may = inherited and spent < MAX_HANDED and not (place and _reads_right_whole(scope.expression, catalog))
                 handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog) if may else []]
                 spent += _size(handed[id(branch)][0])
             continue
@@ -94,6 +95,14 @@ def _closed(scope: Scope) -> bool:
     if not scope.set_operation_scopes:
         return False
     return bool(scope.expression.args.get("by_name")) or cut_off(scope.expression)
+
+
+def _reads_right_whole(query: exp.Expr, catalog: Catalog) -> bool:
+    """Whether the right side of a set operation is read whole: Spark makes an anti or a semi join of EXCEPT and
+    INTERSECT, unless ALL stands there, on conditions that pass nothing on.
+    """
+    compared = isinstance(query, exp.Except | exp.Intersect) and query.args.get("distinct") is not False
+    return compared and catalog.dialect in SPARKS
 
 
 def _all_of(asked: list[frozenset[str] | None], readers: int) -> frozenset[str] | None:

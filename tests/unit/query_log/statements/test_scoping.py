@@ -66,6 +66,14 @@ CASES = [
     ("SELECT * FROM ((SELECT x FROM t LIMIT 3) UNION ALL (SELECT x FROM other)) q WHERE x = 5", ["x = 5", "TRUE"]),
     ("SELECT * FROM ((SELECT x FROM t)) q WHERE x = 5 LIMIT 10", ["x = 5"]),
     ("SELECT * FROM ((SELECT x FROM t UNION ALL SELECT x FROM other)) q WHERE x = 5 LIMIT 3", ["x = 5", "x = 5"]),
+    # right sides that Spark reads whole: nothing is inferred from its <=>
+    ("SELECT * FROM (SELECT x FROM t EXCEPT SELECT x FROM other WHERE id = 1) q WHERE x = 5", ["id = 1", "x = 5"]),
+    ("SELECT * FROM (SELECT x FROM t INTERSECT SELECT x FROM other) q WHERE x = 5", ["TRUE", "x = 5"]),
+    ("SELECT * FROM (SELECT x FROM t MINUS SELECT id FROM other) q WHERE x = 5", ["TRUE", "x = 5"]),
+    ("SELECT * FROM (SELECT x FROM t EXCEPT ALL SELECT x FROM other) q WHERE x = 5", ["x = 5", "x = 5"]),
+    ("SELECT * FROM (SELECT x FROM t INTERSECT ALL SELECT x FROM other) q WHERE x = 5", ["x = 5", "x = 5"]),
+    ("SELECT * FROM (SELECT x FROM t EXCEPT (SELECT x FROM t UNION ALL SELECT x FROM other)) q WHERE x = 5",
+     ["TRUE", "TRUE", "x = 5"]),
     # names that an alias gives
     ("SELECT * FROM (SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5"]),
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
@@ -348,6 +356,13 @@ def test_others_than_spark_filter_before_an_output_that_is_another_each_time() -
     found = parse_statement("SELECT * FROM (SELECT x, uuid() FROM t) WHERE x = 1", dialect="trino", aliases=KNOWN)
     assert not isinstance(found, Unusable)
     assert [scan.predicate.to_sql() for scan in found] == ["x = 1"]
+
+
+def test_others_than_spark_filter_both_sides_of_a_difference() -> None:
+    statement = "SELECT * FROM (SELECT x FROM t EXCEPT SELECT x FROM other) q WHERE x = 1"
+    found = parse_statement(statement, dialect="trino", aliases=KNOWN)
+    assert not isinstance(found, Unusable)
+    assert [scan.predicate.to_sql() for scan in found] == ["x = 1", "x = 1"]
 
 
 def test_a_condition_on_matched_patterns_is_none_on_the_rows_that_they_are_found_in() -> None:
