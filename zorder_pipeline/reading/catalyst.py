@@ -7,7 +7,7 @@ were. What is not one of a few forms here says nothing, so that more files are r
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,15 @@ MOST_TEXT = 10_000
 MOST_LISTED, MOST_ROWS = 10_000, 1_000
 """Values of one IN that are looked at, and rows of values: each part of these takes a call into the JVM."""
 _OPS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
+_HOLDS: Mapping[str, Callable[[Fraction, Fraction], bool]] = {
+    "=": operator.eq,
+    "in": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class Conditions:
@@ -146,12 +155,10 @@ class Conditions:
         if kind in ("IsNull", "IsNotNull"):
             return self._is_null(tree.child(), "is_null" if kind == "IsNull" else "is_not_null")
         if kind == "Not":
-            child = tree.child()
-            if class_name(child) == "IsNull":
+            child, turned = tree.child(), class_name(tree.child())
+            if turned == "IsNull":
                 return self._is_null(child.child(), "is_not_null")
-            return (
-                self._other_than(child) if class_name(child) in ("EqualTo", "In", "InSet") else self._is(child, FALSE)
-            )
+            return self._other_than(child, turned) if turned in ("EqualTo", "In", "InSet") else self._is(child, FALSE)
         return self._is(tree, TRUE)
 
     def _is_null(self, tree: Tree, op: str) -> Predicate | None:
@@ -164,17 +171,18 @@ class Conditions:
             return self._filled(tree, "=", [truth == TRUE])
         return Comparison(name[0], "=", (truth,)) if name and name[1] == "boolean" else None
 
-    def _other_than(self, tree: Tree) -> Predicate | None:
-        """The contrary of an equality of a column."""
+    def _other_than(self, tree: Tree, kind: str) -> Predicate | None:
+        """The contrary of an equality, or of a list, of a column or of what is solved for one."""
+        if kind == "EqualTo":
+            sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
+            return self._comparison(sides[0], "<>", [sides[1]]) if class_name(sides[1]) == "Literal" else None
         before, self._dated = self._dated, []  # which hold where this does
-        found = self._compared(tree, class_name(tree))
+        found = self._listed(tree, kind)
         self._dated = before
         if not isinstance(found, Comparison) or found.column not in self._columns or found.solved:
             return None
-        if found.op == "in":
-            whole = class_name(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
-            return Comparison(found.column, "not_in", found.literals) if whole else None
-        return Comparison(found.column, "<>", found.literals) if found.op == "=" else None
+        whole = kind == "In" and tree.list().size() == len(found.literals)  # without a null
+        return Comparison(found.column, "not_in", found.literals) if whole else None
 
     def _listed(self, tree: Tree, kind: str) -> Predicate | None:
         if kind == "In":
@@ -243,6 +251,8 @@ class Conditions:
         told = self._filled(subject, op, values) or solved(subject, op, values, self._column, self.zone)
         if (dated := part(subject, op, values, self._column, self.zone)) is not None:
             self._dated.append(dated)
+        if op == "<>":  # of which rounded bounds of features say nothing
+            return told
         feature = self.meanings.of(self._meaning(subject), "expression")
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
         if feature is None or (feature.type != own and not wide):
@@ -277,12 +287,9 @@ class Conditions:
 
 def _never(filling: Literal | None, op: str, literals: Sequence[Literal | None]) -> bool:
     """Whether a constant is told to satisfy no comparison with others of its type."""
-    if filling is None or op not in ("=", "in", "<", "<=", ">", ">="):
+    if filling is None or op not in _HOLDS:
         return False
     if filling.kind != "number":
-        return op in ("=", "in") and filling not in literals
+        return filling in literals if op == "<>" else op in ("=", "in") and filling not in literals
     own, others = Fraction(filling.text), [Fraction(item.text) for item in literals if item is not None]
-    holds = {"=": operator.eq, "in": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt}.get(
-        op, operator.ge
-    )
-    return not any(holds(own, other) for other in others)
+    return not any(_HOLDS[op](own, other) for other in others)
