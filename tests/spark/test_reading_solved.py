@@ -27,7 +27,8 @@ pytestmark = pytest.mark.matrix
 ROWS = """SELECT id, date_add(DATE'2018-01-01', CAST(id AS INT)) d, timestamp_seconds(1514764800 + id * 86400) ts,
  TIMESTAMP_NTZ'2018-01-01 00:00:00' + make_dt_interval(CAST(id AS INT)) n, lpad(id, 4, '0') s,
  1514764800 + id * 86400 e, 1514764800000 + id * 86399999 m,
- IF(id % 100 = 7, NULL, CAST(id AS INT)) i, IF(id % 100 = 7, NULL, id DIV 400) h FROM range(1600)"""
+ IF(id % 100 = 7, NULL, CAST(id AS INT)) i, IF(id % 100 = 7, NULL, id DIV 400) h,
+ CAST(id AS DECIMAL(10,2)) p, CAST(id AS SMALLINT) k, CAST(id AS FLOAT) f FROM range(1600)"""
 UNITS = {"YEAR": 12, "QUARTER": 3, "MM": 1}
 EXAMPLES = [
     *("year(ts) = 2020", "year(d) IN (2019, 2020)", "date_trunc('MONTH', ts) = '2021-03-01'", "left(s, 2) = '07'"),
@@ -37,6 +38,8 @@ EXAMPLES = [
     *("year(d) = 2020 AND month(d) IN (2, 3)", "timestamp_seconds(e) >= '2022-04-01 06:00:00'"),
     *("s LIKE '07_1'", "s LIKE '07!%%' ESCAPE '!'", "s LIKE ANY ('07%', '08_1')", "(i, s) = (700, '0700')"),
     *("(i, s) IN ((700, '0700'), (710, '0711'))", "to_date(ts) IN (DATE'2020-01-01', DATE'2020-02-01')"),
+    *("coalesce(p, 0) > 1500", "coalesce(p, 0.125) = 700", "coalesce(k, 0) IN (5, 700)", "coalesce(f, 0) < 100.5"),
+    *("coalesce(i, 0.5) = 710", "NOT coalesce(k, 100000) >= 200", "coalesce(f, 0.5) = 100"),
 ]
 OTHER_THAN = ["year(ts) <> 2020", "NOT year(d) = 2020", "date_format(ts, 'yyyy') <> '2019'", "coalesce(h, 1) <> 1"]
 FORMS = ("yyyy", "yyyyMM", "yyyy-MM", "yyyy/MM/dd", "yyyy-MM-dd", "yyyy-MM-dd HH:mm", "dd.MM.yyyy")
@@ -99,6 +102,7 @@ def _conditions(seed: int) -> Iterator[str]:
                 f"quarter({moment}) = {rng.randint(1, 4)} AND year({moment}) IN ({listed})",
                 f"(year({column}) = {year} AND month({column}) = 2 AND day({column}) = 28 OR i = {more * 10})",
                 f"NOT (year({column}) = {year} AND month({column}) = 2)",
+                f"coalesce({rng.choice('pkf')}, {rng.choice((0, 0.5, 900))}) {op} {year - 1500}",
                 f"coalesce(h, {rng.choice((0, 2))}) <> {rng.choice((0, 1, 2))}",
                 f"{rng.choice(('', 'NOT '))}year({moment}) <> {year}",
                 f"coalesce(i, {rng.choice((0, 900))}) {op} {rng.choice((0, 900, year - 1500))}",

@@ -27,7 +27,7 @@ from zorder_pipeline.model.predicate import (
     as_solved,
 )
 
-from .constants import literal_of
+from .constants import keeps_numbers, literal_of
 from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
@@ -265,9 +265,11 @@ class Conditions:
         if class_name(subject) != "Coalesce":
             return None
         first, *others = items(subject.children())
-        name, own = self._column(first), str(subject.dataType().catalogString())
+        name = self._column(first.child() if class_name(first) == "Cast" else first)
+        own = str(subject.dataType().catalogString())
         literals = [literal_of(value, own) for value in values]
-        if name is None or name[1] != own or None in literals or class_name(others[0]) != "Literal":
+        kept = name is not None and (name[1] == own or keeps_numbers(name[1], own))
+        if name is None or not kept or None in literals or class_name(others[0]) != "Literal":
             return None
         found = Comparison(name[0], op, tuple(item for item in literals if item is not None), solved=True)
         if _never(literal_of(others[0].value(), own), op, literals):

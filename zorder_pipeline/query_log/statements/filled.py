@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
 
+from zorder_pipeline.model.literals import cut_short
 from zorder_pipeline.model.predicate import Comparison, Literal, Or, Predicate, as_solved
+from zorder_pipeline.model.values import ValueType
 
+from .clock import SPARKS
 from .constants import fold
 from .context import Context
 
@@ -56,14 +59,23 @@ def filled(left: exp.Expr, op: str, literal: Literal, context: Context) -> Predi
     values = [fold(item, context.clock) for item in left.expressions]
     if kind is None or any(value is None or value.kind != kind for value in (*values, literal)):
         return None
-    told = context.compared(name, op, (literal,))
-    first = values[0]
-    if told is None or first is None:
+    told, column, first = context.compared(name, op, (literal,)), context.type_of(name), values[0]
+    if told is None or column is None or first is None:
         return None
-    own, column = as_solved(told), context.type_of(name)
-    collated = kind == "string" and (column is None or column.type != "string")
+    if _is_cast(column.value_type, [value for value in values if value is not None], literal, context):
+        return None
+    own = as_solved(told)
+    collated = kind == "string" and column.type != "string"
     holds = collated or _may_hold(first, op, literal)
     return Or((own, as_solved(Comparison(name, "is_null")))) if holds else own
+
+
+def _is_cast(own: ValueType, fillings: Sequence[Literal], literal: Literal, context: Context) -> bool:
+    """Whether Spark casts the column to a type that has no place for all of its values, or may do so."""
+    if own.family == "timestamp_ntz":  # of constants that are instants it makes one, too
+        return context.clock.dialect in SPARKS
+    doubles = own.family in ("integer", "decimal") and any("e" in value.text.lower() for value in fillings)
+    return doubles or cut_short((*fillings, literal), own)
 
 
 def _may_hold(left: Literal, op: str, right: Literal) -> bool:

@@ -76,6 +76,18 @@ def _read(condition: str) -> Predicate:
         ("CAST(n AS DECIMAL(19, 0)) IN (5, 7)", None),
         ("CAST(p AS DECIMAL(11, 4)) = 5.25", None),
         ("CAST(n AS DECIMAL) = 5", None),
+        # nulls filled with what makes a double of the column, rounds it or makes an instant of it
+        ("coalesce(n, 0e0) > 5", None),
+        ("coalesce(x, 0F) > 5", None),
+        ("coalesce(p, CAST(0 AS DOUBLE)) > 5", None),
+        ("coalesce(q, 12345678901234567890123456789) > 5", None),
+        ("coalesce(q, 0) > 0.12345678901234567890", None),
+        ("coalesce(ntz, TIMESTAMP '2024-01-01 00:00:00') > TIMESTAMP '2024-02-01 00:00:00'", None),
+        # and with what makes a wider number of it
+        ("coalesce(p, 0) > 5", "p > 5"),
+        ("coalesce(x, 0.5) < 5", "x < 5 OR x IS NULL"),
+        ("coalesce(f, 0) > 5", "f > 5"),
+        ("coalesce(v, 0.5) > 5", "v > 5"),
         # sums may overflow: Spark solves none
         ("x + 1 < 0", None),
         ("-x < 0", None),
