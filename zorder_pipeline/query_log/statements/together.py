@@ -66,12 +66,6 @@ def _values(node: exp.Expr, context: Context) -> frozenset[int]:
             items = [node.expression]
         case exp.In() if node.expressions and not node.args.get("query"):
             items = node.expressions
-        case exp.Between() if not node.args.get("symmetric"):
-            bounds = [_whole(fold(node.args[name], context.clock)) for name in ("low", "high")]
-            low, high = bounds
-            return (
-                frozenset(range(low, high + 1)) if low is not None and high is not None and high - low < MOST else _NO
-            )
         case _:
             return _NO
     if len(items) > MOST:
