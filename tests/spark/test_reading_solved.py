@@ -87,7 +87,7 @@ def _conditions(seed: int) -> Iterator[str]:
                 f"NOT CAST(m / 1000 AS TIMESTAMP) {op} TIMESTAMP'{day} 00:00:00'",
                 f"NOT (timestamp_seconds(e) <=> TIMESTAMP'{day} 00:00:00')",
                 f"year(timestamp_seconds(e)) = {year} AND month(timestamp_millis(m)) = {day.month}",
-                f"datediff(DAY, ts, TIMESTAMP'{day} 10:00:00') {op} {more}",
+                f"datediff(DAY, {column}, TIMESTAMP'{day} 10:00:00') {op} {more}",
                 f"date_format({column}, 'yyyy-MM') IN ('{year}-01', '{year}-02', '{year + 1}-03')",
                 f"from_unixtime({rng.choice(('e', 'm / 1000', 'm DIV 1000'))}, '{written[0]}') {op} '{written[1]}'",
                 f"datediff({column}, DATE'{day}') {op} {more}",

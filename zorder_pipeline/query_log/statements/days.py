@@ -137,20 +137,15 @@ def _between(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock
     """``datediff(current_date(), d) <= 7``, of dates or, in Spark, of times cut to days."""
     if not isinstance(left, exp.DateDiff) or unit_of(left) not in ("", "DAY") or left.args.get("zone"):
         return None
+    sparks = clock.dialect in SPARKS
+    if sparks and left.args.get("unit"):  # with one Spark counts days between times, of which scans make none
+        return None
     for column, other, sign in ((left.this, left.expression, 1), (left.expression, left.this, -1)):
         found = days_of(column, find, clock)
-        if found is None or not (found.dates or clock.dialect in SPARKS):
+        if found is None or not (found.dates or sparks):
             continue
         fixed = fold(other, clock)
-        whole_days = not left.args.get("unit")  # with a unit Spark counts days of 24 hours
-        if (
-            fixed is not None
-            and not whole_days
-            and clock.dialect in SPARKS
-            and not (found.dates and fixed.kind == "date")
-        ):
-            return None
-        day = None if fixed is None else _day(fixed, cut=clock.dialect in SPARKS and whole_days)
+        day = None if fixed is None else _day(fixed, cut=sparks)
         count = _whole(literal)
         if day is None or count is None:
             return None

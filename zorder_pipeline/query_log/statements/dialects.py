@@ -69,11 +69,13 @@ class ZorderSpark(Spark):
 
 
 class ZorderDatabricks(Databricks):
-    """Databricks, which reads strings as Spark 4 does."""
+    """Databricks, which reads strings as Spark 4 does, and `datediff` without a unit."""
 
     class Parser(Databricks.Parser):  # type: ignore[misc, valid-type]
         """See `ZorderDatabricks`."""
 
+        _DIFFERENCES = {name: Spark.Parser.FUNCTIONS[name] for name in ("DATEDIFF", "DATE_DIFF")}  # noqa: RUF012
+        FUNCTIONS = {**Databricks.Parser.FUNCTIONS, **_DIFFERENCES}  # noqa: RUF012
         RANGE_PARSERS = {**Databricks.Parser.RANGE_PARSERS, TokenType.BETWEEN: _between}  # noqa: RUF012
 
     class Tokenizer(Databricks.Tokenizer):

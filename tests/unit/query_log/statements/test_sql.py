@@ -162,6 +162,16 @@ def test_intervals_and_units_belong_to_the_template() -> None:
             "SELECT * FROM t WHERE d >= current_date() - 7 AND c:x = 1",
             "d >= DATE '2024-01-08' AND GET_JSON_OBJECT(c, '$.x') = 1",
         ),
+        (
+            "databricks",
+            "SELECT * FROM t WHERE datediff(d, DATE '2024-01-09') = 1 AND datediff(DAY, d, DATE '2024-01-09') = 1",
+            "d >= DATE '2024-01-10' AND d < DATE '2024-01-11' AND <function over d>",
+        ),
+        (
+            "snowflake",
+            "SELECT * FROM t WHERE datediff(DAY, d, DATE '2024-01-09') = 1",
+            "d >= DATE '2024-01-08' AND d < DATE '2024-01-09'",
+        ),
         ("hive", "SELECT * FROM t WHERE d = '2024-01-01' AND a = 1", "d = '2024-01-01' AND a = 1"),
         ("presto", "SELECT * FROM t WHERE d >= date '2024-01-01' - interval '1' day", "d >= DATE '2023-12-31'"),
         (
