@@ -11,12 +11,15 @@ from sqlglot.optimizer.scope import Scope
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .catalog import Catalog
-from .derived import alias_columns, has_column
+from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins
-from .outputs import FOREIGN
+from .outputs import FOREIGN, select_of, sources_of
 from .qualified import lower_path_of, names_of, own_path, path_of
 
-__all__ = ["Owners"]
+__all__ = ["OutputTypes", "Owners"]
+
+MOST_NESTED = 16
+"""Derived tables in each other in which the type of a column is looked for."""
 
 
 class Owners:
@@ -25,6 +28,7 @@ class Owners:
     Args:
         sources: by alias, what the SELECT reads.
         renamed: the names that an alias gives to its source's columns, by alias.
+        types: of what the derived tables of the statement hand out.
     """
 
     def __init__(
@@ -34,8 +38,10 @@ class Owners:
         joins: Joins,
         sources: Mapping[str, exp.Expr | Scope],
         renamed: Mapping[str, tuple[str, ...]],
+        types: OutputTypes,
     ) -> None:
         self.scope, self.catalog, self.joins, self.sources, self.renamed = scope, catalog, joins, sources, renamed
+        self._types = types
         self._named_by: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for alias, node in sources.items():
             for name in names_of(alias, node):
@@ -108,12 +114,24 @@ class Owners:
         return len(types - {None}) <= 1
 
     def type_of(self, column: exp.Column) -> str | None:
-        """Type of a column of any source, where it is known."""
+        """Type of a column of any source, where it is known; of a derived table where it hands out one as it is."""
         for alias, source in self.sources.items():
             table = self.catalog.find(source) if isinstance(source, exp.Table) else None
             if table is not None and (name := self.own_name(column, alias, table)) is not None:
                 return self.type_in(name, table)
-        return None
+        (alias, *more) = self.qualifying(column) or self._unqualifying(column) or {""}
+        behind = self.sources.get(alias)
+        if more or not isinstance(behind, Scope) or not isinstance(behind.expression, exp.Query):
+            return None
+        if (path := own_path(column, alias, behind) if column.table else path_of(column)) is None:
+            return None
+        return self._types.of(behind, Derived(behind, self.catalog, self.renamed[alias]).placed(path))
+
+    def _unqualifying(self, column: exp.Column) -> set[str]:
+        """The sources that a column without a qualifier may be of."""
+        if column.table or self._lateral(column.name):
+            return set()
+        return set(self.sources) if len(self.sources) == 1 else self._holders(column.name.lower())
 
     def type_in(self, name: str, table: str) -> str | None:
         """Type of a table's column, where it is known."""
@@ -130,12 +148,16 @@ class Owners:
     def elsewhere(self, name: str, alias: str) -> bool:
         """Whether another source is known to have a column of that name, too."""
         name = name.lower()
+        return bool(self._holders(name) - {alias}) or self._lateral(name)
+
+    def _holders(self, name: str) -> set[str]:
+        """The sources that are known to have a column of a name in lower case."""
         if name not in self._having:
             seen = (other for other in self.sources if other not in self.joins.hidden)
             self._having[name] = {
                 other for other in seen if has_column(self.scope, other, name, self.catalog, self.sources)
             }
-        return bool(self._having[name] - {alias}) or self._lateral(name)
+        return self._having[name]
 
     def _lateral(self, column: str) -> bool:
         """Whether a lateral view makes a column of that name."""
@@ -144,3 +166,47 @@ class Owners:
             if not names or column.lower() in names:
                 return True
         return False
+
+
+class OutputTypes:
+    """Types of what the queries of a statement hand out, as far as these are columns as they are."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog, self._depth = catalog, 0
+        self._known: dict[tuple[int, int], str | None] = {}
+        self._owners: dict[int, Owners] = {}
+
+    def of(self, scope: Scope, placed: exp.Expr | None) -> str | None:
+        """Type of an output as `Derived.placed` tells it; of a set operation where all of its branches have that."""
+        if not isinstance(placed, exp.Column) or self._depth >= MOST_NESTED:
+            return None
+        if scope.set_operation_scopes:
+            names = [item.alias_or_name for item in select_of(scope).expressions]
+            own = path_of(placed)
+            types = self.at(scope, names.index(own[0])) if len(own) == 1 and own[0] in names else {None}
+            return types.pop() if len(types) == 1 else None
+        if id(scope) not in self._owners:
+            sources = sources_of(scope)
+            renamed = {alias: renamed_columns(scope, alias) for alias in sources}
+            joins = Joins.of(scope.expression)
+            self._owners[id(scope)] = Owners(scope, self.catalog, joins, sources, renamed, self)
+        self._depth += 1
+        found = self._owners[id(scope)].type_of(placed)
+        self._depth -= 1
+        return found
+
+    def at(self, scope: Scope, place: int) -> set[str | None]:
+        """The types that the branches of a set operation, or a SELECT alone, have at a place that is counted from 0."""
+        found, waiting = set[str | None](), [scope]
+        while waiting:
+            one = waiting.pop()
+            if one.set_operation_scopes:
+                waiting += one.set_operation_scopes
+                continue
+            if (id(one), place) not in self._known:
+                self._known[id(one), place] = None  # of what names itself
+                items = one.expression.expressions[: place + 1]
+                plain = len(items) > place and not any(item.is_star for item in items)
+                self._known[id(one), place] = self.of(one, items[place].unalias()) if plain else None
+            found.add(self._known[id(one), place])
+        return found

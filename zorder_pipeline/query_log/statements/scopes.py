@@ -19,6 +19,7 @@ from .catalog import Catalog
 from .clock import SPARKS
 from .derived import alias_columns, field_of, plain_star
 from .outputs import Outputs, cut_off, large, lets_through, says_something, select_of, sources_of, substituted
+from .owners import OutputTypes
 from .qualified import path_of
 from .recipe import Recipe
 from .select import Select
@@ -51,7 +52,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
     handed: dict[int, list[list[exp.Expr]]] = {}
     asked: dict[int, list[frozenset[str] | None]] = {}
     firsts: dict[int, exp.Select] = {}
-    spent = 0
+    types, spent = OutputTypes(catalog), 0
     for scope in reversed(scopes):  # outer scopes first: they hand conditions down, and what they ask for
         inherited = [] if _closed(scope) else _combined(handed.get(id(scope), []), readers[id(scope)])
         names = _all_of(asked.get(id(scope), []), readers[id(scope)])
@@ -71,7 +72,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         if not isinstance(scope.expression, exp.Select):
             continue
         names = None if scope.expression.args.get("distinct") is not None else names  # rows are compared whole
-        source_reader = Select(scope, catalog, inherited, names)
+        source_reader = Select(scope, catalog, inherited, types, names)
         for alias, source in sources_of(scope).items():
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:

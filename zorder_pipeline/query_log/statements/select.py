@@ -12,7 +12,7 @@ from .derived import Derived, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
 from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted, varies
-from .owners import Owners
+from .owners import OutputTypes, Owners
 from .qualified import of_condition, own_path, path_of
 from .recipe import Recipe
 
@@ -35,11 +35,17 @@ class Select:
 
     Args:
         inherited: conditions on its outputs, in terms of its sources.
+        types: of what the derived tables of the statement hand out.
         asked: names of the outputs that anybody reads, in lower case; None for all of them.
     """
 
     def __init__(
-        self, scope: Scope, catalog: Catalog, inherited: list[exp.Expr], asked: frozenset[str] | None = None
+        self,
+        scope: Scope,
+        catalog: Catalog,
+        inherited: list[exp.Expr],
+        types: OutputTypes,
+        asked: frozenset[str] | None = None,
     ) -> None:
         self.scope, self.catalog, self.asked = scope, catalog, asked
         select = scope.expression
@@ -47,7 +53,7 @@ class Select:
         self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
         self._compared: dict[int, tuple[exp.Expr, frozenset[str]]] = {}
         self.joins = Joins.of(select)
-        self.owners = Owners(scope, catalog, self.joins, self.sources, self.renamed)
+        self.owners = Owners(scope, catalog, self.joins, self.sources, self.renamed, types)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
         limit = select.args.get("limit")
@@ -127,10 +133,8 @@ class Select:
         found = [] if any(taken) else self.conditions(alias)
 
         def same_type(column: exp.Column, other: exp.Column, part: exp.Expr) -> bool:
-            """Or, of a column of unknown type, whether it is compared with constants of the type of ours: days."""
-            mine, theirs = self.owners.own_name(column, alias, table), self.owners.type_of(other)
-            own = self.owners.type_in(mine, table) if mine is not None else None
-            return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
+            mine = self.owners.own_name(column, alias, table)
+            return mine is not None and self._alike(self.owners.type_in(mine, table), other, part)
 
         derived = passed_on(found, equalities(found, self.joins.merged), same_type)
         own = [part for part in found if not self._is_of_others(part, alias)]
@@ -151,6 +155,14 @@ class Select:
                 if isinstance(node, exp.Column)
             ),
         )
+
+    def _alike(self, own: str | None, other: exp.Column, part: exp.Expr) -> bool:
+        """Whether Spark casts no side of an equality of a column of a type with another one, as far as is known.
+
+        Or, of one of unknown type, whether it is compared with constants of the type of ours: days.
+        """
+        theirs = self.owners.type_of(other)
+        return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
         """Conditions on a derived table, in terms of its own sources."""
@@ -174,7 +186,12 @@ class Select:
         moved = []
         conditions = self.conditions(alias)
         columns = equalities(conditions, self.joins.merged)
-        implied = passed_on(conditions, columns, lambda column, *_: column.table.lower() == alias.lower())
+
+        def same_type(column: exp.Column, other: exp.Column, part: exp.Expr) -> bool:
+            mine = column.table.lower() == alias.lower()
+            return mine and self._alike(self.owners.type_of(column), other, part)
+
+        implied = passed_on(conditions, columns, same_type)
         for part in [*conditions, *implied]:
             if alias in self.joins.optional and not _rejects_null(part):
                 continue
