@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
 
 from .catalog import Catalog
 from .derived import Derived, alias_columns, has_column, renamed_columns
@@ -16,8 +17,11 @@ from .joins import Joins
 from .outputs import FOREIGN, select_of, sources_of
 from .qualified import lower_path_of, names_of, own_path, path_of
 
-__all__ = ["OutputTypes", "Owners"]
+__all__ = ["OutputTypes", "Owners", "family"]
 
+WIDENING = (("number", "float"), ("date", "timestamp_ntz", "timestamp"))
+"""Families of types, each of which a set operation casts to those after it; of others the dialect and its settings
+tell what it makes."""
 MOST_NESTED = 16
 """Derived tables in each other in which the type of a column is looked for."""
 
@@ -210,3 +214,21 @@ class OutputTypes:
                 self._known[id(one), place] = self.of(one, items[place].unalias()) if plain else None
             found.add(self._known[id(one), place])
         return found
+
+    def kept(self, whole: Scope, branch: Scope, place: int) -> bool:
+        """Whether a set operation hands a branch's column out in the family of its own type, as far as is known."""
+        families = {family(known) for known in self.at(whole, place) if known is not None}
+        if len(families) < 2:
+            return True
+        widest = next((max(families, key=chain.index) for chain in WIDENING if families <= set(chain)), None)
+        return all(known is not None and family(known) == widest for known in self.at(branch, place))
+
+
+def family(of_type: str) -> str:
+    """Family of a type; whole numbers and decimals are one, as Spark compares each of them by itself.
+
+    >>> family("int"), family("decimal(10,2)"), family("double"), family("timestamp_ntz")
+    ('number', 'number', 'float', 'timestamp_ntz')
+    """
+    found = ValueType.parse(of_type).family
+    return "number" if found in ("integer", "decimal") else found

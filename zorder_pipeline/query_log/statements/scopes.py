@@ -9,8 +9,8 @@ passed on by equalities, as there are too many ways in which columns of one name
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Callable, Iterator
+from functools import cache, partial, reduce
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -19,7 +19,7 @@ from .catalog import Catalog
 from .clock import SPARKS
 from .derived import alias_columns, field_of, plain_star
 from .outputs import Outputs, cut_off, large, lets_through, says_something, select_of, sources_of, substituted
-from .owners import OutputTypes
+from .owners import OutputTypes, family
 from .qualified import path_of
 from .recipe import Recipe
 from .select import Select
@@ -60,13 +60,16 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
             first = firsts.get(id(scope)) or select_of(scope)
             firsts[id(scope.set_operation_scopes[0])] = first
             # EXCEPT and INTERSECT, and what leaves repetitions out, compare whole rows
-            kept = isinstance(scope.expression, exp.Union) and scope.expression.args.get("distinct") is False
+            all_rows = isinstance(scope.expression, exp.Union) and scope.expression.args.get("distinct") is False
+            if inherited and _cast_behind_stars(scope, catalog):
+                inherited = []
             for place, branch in enumerate(scope.set_operation_scopes):
                 readers[id(branch)] = 1
-                asked[id(branch)] = [names if kept else None]
+                asked[id(branch)] = [names if all_rows else None]
                 here = firsts.get(id(branch)) or select_of(branch)
                 may = inherited and spent < MAX_HANDED and not (place and _reads_right_whole(scope.expression, catalog))
-                handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog) if may else []]
+                kept = cache(partial(types.kept, scope, branch))
+                handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog, kept) if may else []]
                 spent += _size(handed[id(branch)][0])
             continue
         if not isinstance(scope.expression, exp.Select):
@@ -129,12 +132,18 @@ def _wrapped(node: exp.Expr) -> exp.Expr:
 
 
 def _into_branch(
-    parts: list[exp.Expr], first: exp.Select, branch: Scope, here: exp.Select, catalog: Catalog
+    parts: list[exp.Expr],
+    first: exp.Select,
+    branch: Scope,
+    here: exp.Select,
+    catalog: Catalog,
+    kept: Callable[[int], bool],
 ) -> list[exp.Expr]:
     """Conditions on a UNION's output columns as conditions on what one branch selects in their place.
 
     Args:
         first: the SELECT that names the UNION's columns, ``here`` the one that names the branch's.
+        kept: whether the UNION hands out the branch's column at a place without a cast that changes what is compared.
     """
     names = [item.alias_or_name.lower() for item in first.expressions]
     outputs = here.expressions
@@ -145,11 +154,12 @@ def _into_branch(
     if len(names) != len(outputs):
         return []
     count = Counter(names)
-    places = {n: item.unalias() for n, item in zip(names, outputs, strict=True) if n and count[n] == 1}
+    places = {name: i for i, name in enumerate(names) if name and count[name] == 1}
 
     def place(column: exp.Column) -> exp.Expr | None:
         name, *fields = path_of(column)
-        return field_of(places[name.lower()], tuple(fields)) if name.lower() in places else None
+        at = places.get(name.lower())
+        return field_of(outputs[at].unalias(), tuple(fields)) if at is not None and kept(at) else None
 
     if branch.set_operation_scopes:
         return [substituted(part, place) for part in parts]
@@ -170,8 +180,17 @@ def _same_star(first: exp.Select, branch: Scope, here: exp.Select, catalog: Cata
     return first is here or (columns is not None and columns == _starred(here, catalog))
 
 
-def _starred(select: exp.Select, catalog: Catalog) -> tuple[str, ...] | None:
-    """Names of the columns of ``SELECT *`` from one known table; None of anything else."""
+def _cast_behind_stars(scope: Scope, catalog: Catalog) -> bool:
+    """Whether the branches of a set operation are stars of tables whose columns differ in nothing but their types."""
+    one, *others = (_starred(select_of(branch), catalog) for branch in scope.set_operation_scopes)
+    return one is not None and any(
+        other is not None and other != one and [name for name, _ in other] == [name for name, _ in one]
+        for other in others
+    )
+
+
+def _starred(select: exp.Select, catalog: Catalog) -> tuple[tuple[str, str], ...] | None:
+    """Names and families of the columns of ``SELECT *`` from one known table; None of anything else."""
     source = select.args.get("from_")
     table = source.this if source is not None else None
     bare = len(select.expressions) == 1 and plain_star(select.expressions[0])
@@ -180,4 +199,6 @@ def _starred(select: exp.Select, catalog: Catalog) -> tuple[str, ...] | None:
     if any(table.args.get(name) for name in ("pivots", "joins", "laterals")) or alias_columns(table):
         return None
     schema = catalog.schemas.get(catalog.find(table) or "")
-    return tuple(column.name.lower() for column in schema.columns) if schema is not None else None
+    if schema is None:
+        return None
+    return tuple((column.name.lower(), family(column.type)) for column in schema.columns)

@@ -96,6 +96,19 @@ CASES = [
      ["x = 5", "x = 5", "x = 5"]),
     ("SELECT * FROM dates d JOIN (SELECT day FROM t) q ON q.day = d.day WHERE d.day >= DATE '2024-01-01'",
      ["day >= DATE '2024-01-01'"]),
+    # nor do set operations to branches of which they cast a column to a type of another family
+    ("SELECT * FROM (SELECT day AS k FROM t UNION ALL SELECT c FROM flights) q WHERE k >= '2024-01-01'",
+     ["TRUE", "TRUE"]),
+    ("SELECT * FROM (SELECT c AS k, x FROM t UNION ALL SELECT x, id FROM other) q WHERE k = '5' AND x = 5",
+     ["id = 5", "x = 5"]),
+    ("SELECT * FROM (SELECT c AS k FROM t EXCEPT ALL SELECT x FROM other) q WHERE k = '5'", ["TRUE", "TRUE"]),
+    ("SELECT * FROM (SELECT x AS k FROM t UNION SELECT x FROM other UNION SELECT c FROM flights) q WHERE k = 5",
+     ["TRUE", "TRUE", "TRUE"]),
+    ("SELECT * FROM (SELECT x AS k FROM t UNION ALL SELECT id FROM other UNION ALL SELECT z FROM w) q WHERE k = 5",
+     ["id = 5", "x = 5"]),
+    ("SELECT * FROM (SELECT day AS k FROM t UNION ALL SELECT k FROM (SELECT c AS k FROM flights)) q WHERE k = 'a'",
+     ["TRUE", "TRUE"]),
+    ("SELECT * FROM (SELECT x AS k FROM t UNION ALL SELECT '5') q WHERE k = 5", ["x = 5"]),
     # names that an alias gives
     ("SELECT * FROM (SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5"]),
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
@@ -385,6 +398,33 @@ def test_others_than_spark_filter_both_sides_of_a_difference() -> None:
     found = parse_statement(statement, dialect="trino", aliases=KNOWN)
     assert not isinstance(found, Unusable)
     assert [scan.predicate.to_sql() for scan in found] == ["x = 1", "x = 1"]
+
+
+@pytest.mark.parametrize(
+    ("column", "other", "expected"),
+    [
+        ("n", "m", ["n > 5", "m > 5"]),
+        ("n", "x", ["TRUE", "x > 5"]),
+        ("ts", "d", ["ts > 5", "TRUE"]),
+        ("ts", "ntz", ["ts > 5", "TRUE"]),
+        ("d", "n", ["TRUE", "TRUE"]),
+    ],
+)
+def test_a_branch_of_the_widest_type_alone_is_asked(column: str, other: str, expected: list[str]) -> None:
+    kinds = {"n": "bigint", "m": "decimal(10,2)", "x": "double", "d": "date", "ts": "timestamp", "ntz": "timestamp_ntz"}
+    table = TableSchema(tuple(Column(name, kind) for name, kind in kinds.items()))
+    statement = f"SELECT * FROM (SELECT {column} AS k FROM a UNION ALL SELECT {other} FROM b) q WHERE k > 5"
+    found = parse_statement(statement, aliases={"a": "a", "b": "b"}, schemas={"a": table, "b": table})
+    assert not isinstance(found, Unusable)
+    assert [scan.predicate.to_sql() for scan in reversed(found)] == expected
+
+
+def test_nothing_is_asked_of_stars_of_the_same_names_and_other_types() -> None:
+    schemas = {"a": TableSchema((Column("k", "date"),)), "b": TableSchema((Column("k", "string"),))}
+    statement = "SELECT * FROM (SELECT * FROM a UNION ALL SELECT * FROM b) q WHERE k > '2024-01-01'"
+    found = parse_statement(statement, aliases={"a": "a", "b": "b"}, schemas=schemas)
+    assert not isinstance(found, Unusable)
+    assert [scan.predicate.to_sql() for scan in found] == ["TRUE", "TRUE"]
 
 
 def test_a_condition_on_matched_patterns_is_none_on_the_rows_that_they_are_found_in() -> None:
