@@ -185,7 +185,7 @@ def _expired(
         deleted = pipeline.expire(zorder_spark.session, config.state, names, days)
     except Exception as error:
         context.log.warning(
-            f"what is older than {days} days (retention_days) could not be deleted from {config.state}: "
+            f"what is older than {days} days (retention_days) could not be deleted from {shown_place(config.state)}: "
             f"{reason_of(error)}; the next run tries it again"
         )
         return {}

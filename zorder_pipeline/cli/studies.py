@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,26 +82,32 @@ def _tried(found: optuna.Study) -> dict[str, Any]:
     Of those that cost the same the one of fewest bits: further ones told no files apart.
     """
     from zorder_pipeline.layout.study import ORDER
+    from zorder_pipeline.layout.trials import features_of
 
     trials = found.get_trials(deepcopy=False)
-    names = [name.removeprefix("start ") for name in trials[0].params if name.startswith("start ")]
+    names = features_of(trials[0])
     phases = Counter(str(trial.user_attrs["phase"]) for trial in trials)
     ranked = sorted(trials, key=lambda trial: (trial.value or 0.0, len(trial.user_attrs[ORDER]), trial.number))
-    best = list({trial.value: trial for trial in reversed(ranked)}.values())[::-1][:MOST_LAYOUTS]
+    first: dict[float | None, optuna.trial.FrozenTrial] = {}
+    for trial in ranked:
+        first.setdefault(trial.value, trial)
     layouts = [
         {"share": t.value, "phase": t.user_attrs["phase"], "order": [names[i] for i in t.user_attrs[ORDER]]}
-        for t in best
+        for t in islice(first.values(), MOST_LAYOUTS)
     ]
     return {"phases": dict(phases), "layouts": layouts}
 
 
 def _print(table: str, payload: Payload) -> None:
     rows = [
-        (each["searched_at"][:16].replace("T", " "), f"{each['trials']:,}", f"{each['best']:.1%}", each["cost"])
+        (
+            *(each["searched_at"][:16].replace("T", " "), f"{each['trials']:,}", f"{each['best']:.1%}"),
+            COSTS.get(each["cost"], each["cost"]),
+        )
         for each in payload["kept"][:MOST_NIGHTS]
     ]
     header = ("searched (UTC)", "trials", "training queries read", "of")
-    print_columns(f"Searches for {table}", header, [(*row[:3], COSTS.get(row[3], row[3])) for row in rows])
+    print_columns(f"Searches for {table}", header, rows)
     if (others := len(payload["kept"]) - MOST_NIGHTS) > 0:
         out.print(f"{others:,} earlier ones not printed: --json tells of all, --day of one", soft_wrap=True)
     print_columns(
@@ -122,8 +129,4 @@ def _runs(order: list[str]) -> str:
     >>> _runs(["ship", "ship", "part", "ship"])
     'ship:2, part:1, ship:1'
     """
-    found: list[tuple[str, int]] = []
-    for name in order:
-        before = found.pop() if found and found[-1][0] == name else (name, 0)
-        found.append((name, before[1] + 1))
-    return ", ".join(f"{name}:{count}" for name, count in found)
+    return ", ".join(f"{name}:{len(list(run))}" for name, run in groupby(order))

@@ -7,6 +7,7 @@ from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from .encoding import FINE_BITS
+from .trials import features_of
 
 __all__ = ["column_importance"]
 
@@ -30,7 +31,7 @@ def column_importance(study: optuna.Study) -> dict[str, float]:
     trials = [t for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if "order" in t.user_attrs]
     if len(trials) < MIN_TRIALS or len({trial.value for trial in trials}) == 1:
         return {}
-    names = [name.removeprefix("start ") for name in trials[0].params if name.startswith("start ")]
+    names = features_of(trials[0])
     bits = [[min(t.user_attrs["order"].count(i), FINE_BITS) for i in range(len(names))] for t in trials]
     varied = [i for i in range(len(names)) if len({row[i] for row in bits}) > 1]
     distributions: dict[str, BaseDistribution] = {names[i]: IntDistribution(0, FINE_BITS) for i in varied}

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from .draft import Draft
 from .study import FORM, ORDER
-from .trials import Space
+from .trials import Space, features_of
 
 __all__ = ["from_json", "to_json"]
 
@@ -32,14 +32,14 @@ def to_json(study: optuna.Study) -> dict[str, Any]:
     [1.0]
     """
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    shapes: Mapping[str, Any] = trials[0].distributions if trials else {}
-    starts = {name.removeprefix("start "): shape for name, shape in shapes.items() if name.startswith("start ")}
+    features = features_of(trials[0]) if trials else []
+    starts: list[Any] = [trials[0].distributions[f"start {name}"] for name in features]
     began = trials[0].datetime_start if trials else None
     return {
         "name": study.study_name,
         "attributes": dict(study.user_attrs),
-        "features": list(starts),
-        "bits": max((round(shape.high / 2) for shape in starts.values()), default=0),
+        "features": features,
+        "bits": max((round(shape.high / 2) for shape in starts), default=0),
         "began": None if began is None else began.astimezone(UTC).isoformat(),
         "trials": [_told(trial, began) for trial in trials],
     }

@@ -20,7 +20,7 @@ from .encoding import FINE_BITS
 from .skipping import Estimator
 from .study import FORM, ORDER, StudyStore, objective_hash
 
-__all__ = ["Progress", "Space", "Trials"]
+__all__ = ["Progress", "Space", "Trials", "features_of"]
 
 STRIDES = (0.05, 8.0)
 PROGRESS_TRIALS = 20
@@ -87,6 +87,11 @@ class Space:
     def cut(self, order: Sequence[int]) -> tuple[int, ...]:
         """``order`` without the bits that tell no values apart, and no longer than a key may be."""
         return useful(order, self.limits)[: self.bits]
+
+
+def features_of(trial: FrozenTrial) -> list[str]:
+    """The features of a search, in the order by which its bits number them."""
+    return [name.removeprefix("start ") for name in trial.params if name.startswith("start ")]
 
 
 class Trials(AbstractContextManager["Trials"]):

@@ -8,11 +8,13 @@ import time
 
 from .zones import zone_of
 
-__all__ = ["FIRST", "MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
+__all__ = ["DAY_SECONDS", "EVER", "FIRST", "MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
 DAY_SECONDS = 86_400
 FIRST = 86_400_000_000
 """1970-01-02: no query was asked before; exports write 0, in any zone, or the years 1, 1601 or 1900 for no time."""
+EVER = 500_000
+"""Days beyond any query or night: dates and times of more days ago have no number."""
 SPANS = {"DAY": DAY_SECONDS, "WEEK": 7 * DAY_SECONDS, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 

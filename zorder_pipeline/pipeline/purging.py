@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.model.moments import DAY_SECONDS
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.reading.file_stats import FileStats
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["expire", "purge"]
-
-DAY = 86_400.0
 
 
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:
@@ -59,12 +58,12 @@ def expire(spark: SparkSession, state: str, tables: Sequence[str], days: float) 
     """
     store, deleted = LogStore(spark, state), {"studies": Studies(spark, state).forget(days)}
     if (since := store.kept_since(days)) is not None:
-        deleted |= store.expire(since, tables) | _files_deleted(spark, state, (time.time() - since / 1e6) / DAY)
+        deleted |= store.expire(since, tables) | _files_deleted(spark, state, (time.time() - since / 1e6) / DAY_SECONDS)
     return {name: count for name, count in deleted.items() if count}
 
 
 def _files_deleted(spark: SparkSession, state: str, days: float, user: str | None = None) -> dict[str, int]:
     """Files that were deleted of what the recorder noted and of relayouts that were begun, see `purge`."""
-    kept = LONGEST if user is not None else max(LONGEST, days * DAY)
+    kept = LONGEST if user is not None else max(LONGEST, days * DAY_SECONDS)
     begun = Beginnings(spark, state).purge(kept)
     return {FOLDER: begun, RECORDED: delete_moved(spark, f"{state.rstrip('/')}/{RECORDED}", days, user)}

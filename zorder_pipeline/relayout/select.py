@@ -76,12 +76,10 @@ def select_files(
     files = snapshot.files()
     chosen = in_partitions(snapshot, files, where)
     ours = files.lies_by(layout_id)
-    if full and done is None:
-        return Selection(np.flatnonzero(chosen), np.zeros(0, dtype=np.int64))
     deleted = much_deleted(files)
     needed = chosen & (~ours | deleted)
     if full:
-        needed |= chosen & (files.generation <= (done or 0))
+        needed = chosen if done is None else needed | (chosen & (files.generation <= done))
     even_rows = np.where(ours, files.even_rows(smallest), files.rows)
     small = chosen & ours & ~deleted & (even_rows < SMALL_SHARE * target_rows)
     part = files.partition_codes

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from zorder_pipeline.model.moments import EVER
+
 from .state_table import StateTable
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ COLUMNS = (
     *("search_date DATE", "search STRING", "cost STRING", "trials BIGINT", "best DOUBLE", "seconds DOUBLE"),
     "history STRING",
 )
-EVER = 500_000  # days, beyond any search: dates of more have no number
 
 
 @dataclass(frozen=True)

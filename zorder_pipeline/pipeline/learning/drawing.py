@@ -15,6 +15,7 @@ from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.layout.explain import cut_levels, uses
 from zorder_pipeline.layout.importance import column_importance
 from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.layout.trials import features_of
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import comparisons
@@ -106,7 +107,7 @@ def tried(study: optuna.Study) -> bytes | None:
     kept = [t for t in study.trials if "order" in t.user_attrs and t.value is not None and np.isfinite(t.value)]
     if not kept:
         return None
-    names = [name.removeprefix("start ") for name in kept[0].params if name.startswith("start ")]
+    names = features_of(kept[0])
     bits = np.array([[trial.user_attrs["order"].count(i) for i in range(len(names))] for trial in kept])
     weight = column_importance(study)
     best = bits[int(np.argmin([trial.value or 0.0 for trial in kept]))]

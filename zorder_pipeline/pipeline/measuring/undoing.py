@@ -181,7 +181,8 @@ class _Fate:
         self.told()
         undone, again = to < self.first, self.end is not None and self.entry.version <= to < int(self.end["version"])
         if not by_number and self.entry.layout_id:
-            undone, again = self._gone(row), not self._gone(row)
+            undone = self._gone(row)
+            again = not undone
         if undone:
             self.end = self.end or row
         elif again:

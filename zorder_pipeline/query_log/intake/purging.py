@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.moments import FIRST
+from zorder_pipeline.model.moments import EVER, FIRST
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.state.erasing import delete_equal, delete_where, set_properties
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PurgedTables", "days_long"]
 
-EVER = 500_000  # days, beyond any query: times of more have no number
 GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 
 
