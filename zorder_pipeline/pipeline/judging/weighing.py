@@ -24,6 +24,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 from .judgements import Judgement, Part
 from .later_partitions import LaterPartitions, Values, later_partitions
 from .previews import preview
+from .still_to_do import Left, still_to_do
 
 __all__ = ["Weighing"]
 
@@ -162,38 +163,49 @@ class Weighing:
         """Share of the plan's promise that each partition brings, and what that comes to as queries move on."""
         pages = self.gate.page_skipping
         later = later_partitions(self.snapshot, plan, would.partitions, pages=pages)
-        return self._credits(plan, would, later), self._lasting(plan, would, later)
+        left = still_to_do(self.snapshot, plan)
+        return self._credits(plan, would, later, left), self._lasting(plan, would, later, left)
 
-    def _credits(self, plan: Plan, would: Preview, later: LaterPartitions) -> dict[Values, float]:
-        """What was measured of each partition, or of others where it came later; by its bytes where nothing was."""
+    def _credits(self, plan: Plan, would: Preview, later: LaterPartitions, left: Left) -> dict[Values, float]:
+        """What was measured of each partition, or of others where it came later; by its bytes where nothing was.
+
+        Args:
+            left: see `still_to_do`.
+        """
         columns, known = self.snapshot.partition_columns, plan.saving_by_partition(pages=self.gate.page_skipping)
-        if columns and known:
-            return {
-                values: known.get(partition_key(columns, values), later.credited(values, part.bytes))
-                for values, part in would.partitions.items()
-            }
-        return self._by_bytes(plan, would)
+        if not (columns and known):
+            return self._by_bytes(plan, would, left)
+        credits = {}
+        for values, part in would.partitions.items():
+            own = known.get(partition_key(columns, values))
+            rest = None if own is None else own * left.get(values, 1.0)
+            credits[values] = later.credited(values, part.bytes) if rest is None else rest
+        return credits
 
-    def _lasting(self, plan: Plan, would: Preview, later: LaterPartitions) -> dict[Values, Lasting]:
+    def _lasting(self, plan: Plan, would: Preview, later: LaterPartitions, left: Left) -> dict[Values, Lasting]:
         """What these shares come to as queries move on to newer data; empty where none does."""
         columns, known = self.snapshot.partition_columns, plan.lasting_by_partition(pages=self.gate.page_skipping)
         if not known:
             return {}
         if not columns:
-            return {
-                values: known[""].times(share) for values, share in self._by_bytes(plan, would).items() if "" in known
-            }  # the table may have had partitions when it was learned
+            shares = self._by_bytes(plan, would, left)
+            return {values: known[""].times(share) for values, share in shares.items() if "" in known}
+            # the table may have had partitions when it was learned
         if any(known[name].shares[0] for name in known.keys() & {""}):
             return {}  # or none
-        nothing = next(iter(known.values())).times(0.0)
-        return {
-            values: known.get(partition_key(columns, values)) or later.lasts(values, part.bytes) or nothing
-            for values, part in would.partitions.items()
-        }
+        nothing, lasting = next(iter(known.values())).times(0.0), {}
+        for values, part in would.partitions.items():
+            own = known.get(partition_key(columns, values))
+            rest = own and own.times(left.get(values, 1.0))
+            lasting[values] = rest or later.lasts(values, part.bytes) or nothing
+        return lasting
 
-    def _by_bytes(self, plan: Plan, would: Preview) -> dict[Values, float]:
-        whole = would.bytes_unrestricted if plan.promises_part else int(self.snapshot.files().bytes.sum())
-        return {values: part.bytes / max(1, whole) for values, part in would.partitions.items()}
+    def _by_bytes(self, plan: Plan, would: Preview, left: Left) -> dict[Values, float]:
+        if not plan.promises_part:
+            whole = max(1, int(self.snapshot.files().bytes.sum()))
+            return {values: part.bytes / whole for values, part in would.partitions.items()}
+        whole = max(1, would.bytes_unrestricted)
+        return {values: part.bytes / whole * left.get(values, 1.0) for values, part in would.partitions.items()}
 
 
 def _in_the_size_in_use(choices: Sequence[Plan], snapshot: TableSnapshot) -> list[Plan]:

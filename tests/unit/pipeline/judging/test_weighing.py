@@ -231,3 +231,39 @@ def test_a_part_of_the_table_has_lost_no_more_than_its_part(monkeypatch: pytest.
 def _of_the_last_day(_: Any, snapshot: Any, where: str | None = None) -> Any:
     files = snapshot.files()
     return np.array([i for i, (day,) in enumerate(files.partitions) if where is None or day == LAST])
+
+
+def _carried_out(sizes: Mapping[str, float], since: Mapping[str, float], later: Mapping[str, float]) -> Any:
+    """A table whose days ``since`` were laid out after the plan was learned, and to which ``later`` came then."""
+    snapshot = table(sizes, {**sizes, **{f"{name}+": size for name, size in later.items()}})
+    files = snapshot.files()
+    new = [str(path).removesuffix("+") for path in files.path]
+    done = [name in since and name == path for name, path in zip(new, files.path, strict=True)]
+    lies = [layout if own else "" for own, layout in zip(done, files.layout, strict=True)]
+    listed = replace(
+        files, partitions=tuple((name,) for name in new), layout=tuple(lies), generation=np.where(done, NOW, -1)
+    )
+    return SimpleNamespace(**vars(snapshot) | {"files": lambda: listed, "version": NOW + 1})
+
+
+@pytest.mark.parametrize("lasting", [None, window(0)])
+@pytest.mark.parametrize("action", [ANOTHER, INCREMENTAL])
+def test_a_plan_that_is_carried_out_again_is_credited_for_what_came_since(
+    action: str, lasting: Lasting | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Learned weekly, applied nightly: late rows of a known day were credited with all of that day each night."""
+    sizes, shares = {"d0": 4.0, "d1": 4.0}, {"d0": 0.25, "d1": 0.75}
+    days = {name: lasting.times(share) for name, share in shares.items()} if lasting else None
+    plan = planned(shares, days, action)
+    for since, later, credited in (
+        ({}, {"d1": 1.0}, {"d0": 0.25, "d1": 0.75}),
+        (sizes, {"d1": 1.0}, {"d1": 0.75 / 5}),
+        ({"d1": 4.0}, {"d1": 12.0}, {"d0": 0.25, "d1": 0.75 * 12 / 16}),
+    ):
+        weighing = Weighing(_carried_out(sizes, since, later), GATE)
+        _, proposal = chosen(weighing, plan, monkeypatch)
+        assert proposal.credited == pytest.approx(sum(credited.values()))
+        told = {part.key.removeprefix("ds="): part.credited for part in proposal.partitions}
+        assert told == pytest.approx(credited)
+        if lasting is not None:
+            assert proposal.credited_over(9.0) == pytest.approx(sum(credited.values()) * lasting.over(9.0))
