@@ -110,6 +110,25 @@ class ValueType:
         """
         return len(str(self.bounds[1])) if self.bounds is not None else 0
 
+    def widens_to(self, other: ValueType) -> bool:
+        """Whether Spark's cast to another type of numbers keeps every value, and with them their order.
+
+        >>> small, wide = ValueType("decimal(10,2)"), ValueType("decimal(12,2)")
+        >>> small.widens_to(wide), wide.widens_to(small), ValueType("int").widens_to(small)
+        (True, False, False)
+        >>> [ValueType(name).widens_to(ValueType("double")) for name in ("float", "int", "bigint")]
+        [True, True, False]
+        """
+        match self.family, other.family:
+            case "integer" | "float", "float":
+                return other.name == "double" and self.name != "bigint"
+            case ("integer", "integer" | "decimal") | ("decimal", "decimal"):
+                own = self.digits
+                if self.name == "bigint" and other.family == "decimal":
+                    own = 20  # which Spark takes for it, one more than it has
+                return self.scale <= other.scale and own - self.scale <= other.digits - other.scale
+        return False
+
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
         """dtype of a canonical array: int64, float64, or object (strings, bytes, decimals wider than 18 digits)."""

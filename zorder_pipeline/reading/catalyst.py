@@ -26,8 +26,9 @@ from zorder_pipeline.model.predicate import (
     Predicate,
     as_solved,
 )
+from zorder_pipeline.model.values import ValueType
 
-from .constants import keeps_numbers, literal_of
+from .constants import literal_of
 from .expressions import unqualified
 from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
@@ -268,7 +269,7 @@ class Conditions:
         name = self._column(first.child() if class_name(first) == "Cast" else first)
         own = str(subject.dataType().catalogString())
         literals = [literal_of(value, own) for value in values]
-        kept = name is not None and (name[1] == own or keeps_numbers(name[1], own))
+        kept = name is not None and (name[1] == own or ValueType(name[1]).widens_to(ValueType(own)))
         if name is None or not kept or None in literals or class_name(others[0]) != "Literal":
             return None
         found = Comparison(name[0], op, tuple(item for item in literals if item is not None), solved=True)

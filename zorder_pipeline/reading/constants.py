@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from zorder_pipeline.model.predicate import FALSE, TRUE, Literal
-from zorder_pipeline.model.values import ValueType
 
-__all__ = ["keeps_numbers", "literal_of"]
+__all__ = ["literal_of"]
 
 _EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
 _DAYS = range((dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days)
@@ -45,20 +44,3 @@ def literal_of(value: Any, of_type: str) -> Literal | None:
         moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)
         return Literal(of_type, moment.isoformat(sep=" ") + ("Z" if of_type == "timestamp" else ""))
     return None
-
-
-def keeps_numbers(own: str, to: str) -> bool:
-    """Whether a cast from one type of numbers to another keeps every value, and with them their order.
-
-    >>> keeps_numbers("decimal(10,2)", "decimal(12,2)"), keeps_numbers("int", "decimal(10,2)")
-    (True, False)
-    >>> keeps_numbers("smallint", "int"), keeps_numbers("float", "double"), keeps_numbers("bigint", "double")
-    (True, True, False)
-    """
-    one, other = ValueType(own), ValueType(to)
-    match one.family, other.family:
-        case "integer" | "float", "float":
-            return to == "double" and own != "bigint"
-        case ("integer", "integer" | "decimal") | ("decimal", "decimal"):
-            return one.scale <= other.scale and one.digits - one.scale <= other.digits - other.scale
-    return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from zorder_pipeline.model.predicate import Literal, Predicate, begins_as
-from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.values import ValueType
 
 from .clock import SPARKS, Clock
 from .counted import counted_moment
@@ -20,8 +20,6 @@ from .types import Find, is_own_type
 __all__ = ["column_behind_cast", "solved"]
 
 DOUBLE_DIGITS = 15
-_WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-"""Of the decimals that Spark takes whole numbers for."""
 _FROM_ZERO = (*SPARKS, "snowflake", "bigquery")
 """Dialects in which texts begin at 0 as they do at 1; in DuckDB one character fewer is taken then, in Trino none."""
 
@@ -32,33 +30,27 @@ def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | No
     if found is None or found[1] is None or not isinstance(node, exp.Cast) or node.args.get("format"):
         return None
     name, column = found[0], found[1]
-    family, to = column.value_type.family, node.to.this
+    own, to = column.value_type, node.to.this
     if is_own_type(column, node.to):
         return name
-    if family == "integer" and to in exp.DataType.INTEGER_TYPES:
-        return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
-    if family == "date" and to in MOMENT_TYPES and literal.kind != "string":  # of which the column would drop the time
+    if own.family == "date" and to in MOMENT_TYPES and literal.kind != "string":  # of which it would drop the time
         return name
-    if literal.kind == "number" and _keeps_numbers(column, node.to) and len(literal.text) <= DOUBLE_DIGITS:
-        return name
-    return None
+    wider = _number_type(node.to)
+    if wider is None or not own.widens_to(wider):
+        return None
+    exact = wider.family == "integer" or (literal.kind == "number" and len(literal.text) <= DOUBLE_DIGITS)
+    return name if exact else None
 
 
-def _keeps_numbers(column: Column, to: exp.DataType) -> bool:
-    """Whether every value of the column has a place in a type of numbers, so that Spark takes the cast off."""
-    family, own = column.value_type.family, exp.DataType.build(column.type, dialect="spark").this
+def _number_type(to: exp.DataType) -> ValueType | None:
+    """The type of numbers that one is in Spark; None of others."""
+    if to.this in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL):
+        sizes = [int(item.name) for item in to.expressions if item.name.isdecimal()]
+        precision, scale = [*sizes, *(10, 0)[len(sizes) :]]
+        return ValueType(f"decimal({precision},{scale})")
     if to.this in DOUBLES:
-        return own == exp.DType.FLOAT or (family == "integer" and _width(own) <= _width(exp.DType.INT))
-    if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or family not in ("integer", "decimal"):
-        return False
-    sizes = [int(item.name) for item in to.expressions if item.name.isdecimal()]
-    precision, scale = [*sizes, *(10, 0)[len(sizes) :]]
-    whole = _WHOLE_DIGITS.get(column.type, column.value_type.digits - column.value_type.scale)
-    return precision - scale >= whole and scale >= column.value_type.scale
-
-
-def _width(kind: exp.DType) -> int:
-    return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
+        return ValueType("double")
+    return ValueType.parse(to.this.value) if to.this in exp.DataType.INTEGER_TYPES else None
 
 
 def solved(left: exp.Expr, op: str, literal: Literal, find: Find, clock: Clock) -> Predicate | None:
