@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.features.date_parts import date_parts
 from zorder_pipeline.features.following import Following, following
+from zorder_pipeline.gate.confirmed import confirmed, hands_of
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import times_asked
 from zorder_pipeline.model.asked import Asked
@@ -107,8 +108,10 @@ class Apportioning:
     @cached_property
     def _asking(self) -> _Asking:
         """What is asked as it was logged, and where queries move on as it would be on the days of `AHEAD`."""
-        moving = self._following
-        logged = _Asking(tuple(self.boxes), self.unseen.times[None, :])
+        moving, unseen = self._following, self.unseen
+        hands = np.zeros((int(self._hand.max(initial=0)) + 1, len(self.boxes)))
+        np.add.at(hands, (self._hand, unseen.which), 1.0)
+        logged = _Asking(tuple(self.boxes), unseen.times[None, :], hands)
         if not moving.moving:
             return logged
         # the table's newest data tell how far queries have moved on since the log ends, but for those of the future
@@ -127,9 +130,16 @@ class Apportioning:
         times = np.zeros((1 + len(days), len(places)))
         for row, then in zip(times, (now_asked, *later), strict=True):
             np.add.at(row, [places[one] for one in then], list(asked.values()))
-        return _Asking(tuple(places), times, tuple(days), moving.newest % 1, since)
+        hands = np.zeros((len(hands), len(places)))
+        np.add.at(hands, (self._hand, np.array([places[boxes] for boxes, _, _ in self._logged])), 1.0)
+        return _Asking(tuple(places), times, hands, tuple(days), moving.newest % 1, since)
 
-    @property
+    @cached_property
+    def _hand(self) -> Ints:
+        """The hand that each unseen query is dealt into, see `zorder_pipeline.gate.confirmed`."""
+        return hands_of(self.unseen.observations)[self.unseen.seen]
+
+    @cached_property
     def _logged(self) -> list[tuple[Boxes, str, int | None]]:
         """What each unseen query asks for, its template, and the day on which it was asked, where that is known."""
         queries, found = self.analysis.queries, []
@@ -160,6 +170,7 @@ class _Asking:
     Attributes:
         boxes: each thing that is asked for, once.
         times: how often it is, as logged and on each of the days, shape (1 + days, boxes).
+        hands: how often it is by each hand of the logged queries, shape (hands, boxes).
         days: after that of the newest query, ascending from 0; empty where no query moves on.
         hour: part of its day that had passed when the newest query was asked, 0 to 1.
         since: days that have passed since then.
@@ -167,6 +178,7 @@ class _Asking:
 
     boxes: Sequence[Boxes]
     times: Floats
+    hands: Floats
     days: tuple[int, ...] = ()
     hour: float = 0.0
     since: float = 0.0
@@ -215,20 +227,23 @@ class _Saving:
         Returns:
             An empty mapping where all is one partition, or nothing is saved; and one where no query moves on.
         """
-        read = self._read_now
+        read, apart = self._read_now, len(self.asking.times)
         saved = read if merged else np.maximum(0.0, read - self._read(self.written, then))
         if not saved[0].any():
             saved = read
         total = float(saved[0].sum())
         if not total:
             return {}, {}
-        whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved[0] / total).tolist(), strict=True))
+        counts = confirmed(saved[apart:], np.bincount(self.member, minlength=len(self.names)).astype(np.float64))
+        shares = counts / counts.sum()
+        whole = {} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))
         if not self.asking.days:
             return whole, {}
+        logged, moved = saved[0] / total, saved[1:apart] / total
+        # of what some queries alone tell as much is left on later days; what nobody asked for as they do now stays
+        moved = np.where(logged > 0, moved * (shares / np.where(logged > 0, logged, 1.0)), moved + shares)
         lasting = {
-            name: self.asking.lasting(part / total)
-            for name, part in zip(self.names, saved[1:].T, strict=True)
-            if part.any()
+            name: self.asking.lasting(part) for name, part in zip(self.names, moved.T, strict=True) if part.any()
         }
         return whole, lasting or {"": Lasting((0.0,), (0.0,))}
 
@@ -237,9 +252,10 @@ class _Saving:
         return self._read(self.stored, self.now)
 
     def _read(self, estimator: Estimator, block: Blocks) -> Floats:
-        """Sampled rows that all queries read together, as logged and on each day, by partition."""
+        """Sampled rows that queries read together, as logged, on each day, and by each hand of them, by partition."""
         places, number = np.unique(block, return_inverse=True)
-        asked = times_asked(estimator, number.ravel().astype(np.int32), len(places), self.asking.times)
+        times = np.vstack([self.asking.times, self.asking.hands])
+        asked = times_asked(estimator, number.ravel().astype(np.int32), len(places), times)
         pairs, rows = np.unique(number.ravel() * len(self.names) + self.member, return_counts=True)
         file, member = np.divmod(pairs, len(self.names))
         return np.stack([np.bincount(member, day[file] * rows, len(self.names)) for day in asked])

@@ -140,7 +140,7 @@ def test_what_a_later_day_brings_is_no_matter_of_when_the_log_ended_and_the_day_
     days: int, hour: float, since: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of queries for the newest day alone nothing is left of what a plan knew, once its log's last day has ended."""
-    asking = _Asking((), np.zeros((1, 1)), AHEAD, hour, since)
+    asking = _Asking((), np.zeros((1, 1)), np.zeros((1, 1)), AHEAD, hour, since)
     hot = {
         f"d{29 - age}": asking.lasting(np.array([1 / days if age + day < days else 0.0 for day in asking.days]))
         for age in range(days)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,7 +76,8 @@ def apportioning(lag: int | None, partitioned: bool, until: int = TODAY) -> tupl
     )  # fmt: skip
     queries = tuple(LoggedQuery("t", And(()), template="a", timestamp=moment) for moment in moments)
     analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=boxes, queries=queries)
-    unseen = Asked.of(np.arange(32, len(days)), np.arange(len(days)))
+    one = np.zeros(len(days), dtype=np.int64)  # so that no query is asked to confirm another
+    unseen = Asked.of(np.arange(32, len(days)), np.arange(len(days)), seen=one)
     return Apportioning(analysis, unseen, unseen.each(boxes)), unseen.each(wanted)
 
 
@@ -191,9 +193,10 @@ def test_a_statement_that_is_asked_again_is_told_by_the_days_of_its_queries() ->
     queries = tuple(LoggedQuery("t", And(()), template="a", timestamp=moment) for moment in moments)
     analysis: Any = SimpleNamespace(**{**vars(base.analysis), "boxes": boxes, "queries": queries})
     number = {box: i for i, box in enumerate(dict.fromkeys(boxes))}
-    unseen = Asked.of(np.arange(72, len(days)), np.array([number[box] for box in boxes]))
+    one = np.zeros(len(days), dtype=np.int64)
+    unseen = Asked.of(np.arange(72, len(days)), np.array([number[box] for box in boxes]), seen=one)
     assert len(unseen.statements) < len(unseen.queries)
-    each = Asked.of(np.arange(72, len(days)), np.arange(len(days)))
+    each = Asked.of(np.arange(72, len(days)), np.arange(len(days)), seen=one)
     candidate = Candidate(ANOTHER, SPEC, EACH // FILES, Promise())
     told, alone = (
         Apportioning(analysis, one, one.each(boxes)).shared_out(candidate, laid_out()) for one in (unseen, each)
@@ -219,3 +222,28 @@ def test_what_is_told_of_a_time_is_its_mean() -> None:
             Lasting.from_json(wrong | {"since": 0})
         assert Lasting.promised(wrong | {"since": 0, "credited": 1.0}, 1.0) is None
     assert Lasting.promised({"credited": "a"}, 1.0) is None
+
+
+@pytest.mark.parametrize(("lag", "often"), [(None, True), (0, False)])
+def test_a_day_is_credited_with_what_other_queries_confirm(lag: int | None, often: bool) -> None:
+    """All ask for one day, or (of a log whose days nothing moves on along) each for another one by chance."""
+    base, _ = apportioning(lag, True)
+    analysis, n = base.analysis, len(base.analysis.boxes)
+    if not often:
+        chance = np.random.default_rng(1).permutation(np.resize(np.unique(OF), n)).tolist()
+        boxes: list[Boxes] = [asked(day, i % 64) for i, day in enumerate(chance)]
+        queries = tuple(replace(one, timestamp=None) for one in analysis.queries)
+        analysis = SimpleNamespace(**{**vars(analysis), "boxes": boxes, "queries": queries})
+    unseen = Asked.of(np.arange(n - 7, n), np.arange(n))
+    measured = Asked.of(unseen.queries, np.arange(n), seen=np.zeros(n, dtype=np.int64))
+    candidate = Candidate(ANOTHER, SPEC, EACH // FILES, Promise())
+    told, alone = (
+        Apportioning(analysis, one, one.each(analysis.boxes)).shared_out(candidate, laid_out()).partitions
+        for one in (unseen, measured)
+    )
+    assert sum(told.values()) == pytest.approx(1.0)
+    if often:
+        assert told == pytest.approx(alone)
+    else:
+        assert sorted(alone.values())[0] == 0.0
+        assert 0.0 < min(told.values()) <= max(told.values()) < max(alone.values())
