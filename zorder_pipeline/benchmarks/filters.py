@@ -52,6 +52,7 @@ def _one_seed(spark: SparkSession, options: Options, seed: int, progress: Progre
     rows, files = _size(options)
     size = rows // files
     folder = options.work / "filters" / str(seed)
+    shutil.rmtree(folder, ignore_errors=True)
     source = folder / "stored" / TABLE
     progress(f"seed {seed}: writing {rows:,} orders as {files} files")
     orders = spark.sql(ORDERS.format(seed=seed, rows=rows)).repartition(files)
