@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.errors import ZorderError
+
 from .cases import Case
 from .compare import refuse_other_results
 from .data import copy_table, delta_table, file_count, learn_and_apply, lineitem_table
@@ -59,7 +61,10 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
 
     Raises:
         VerificationError: a statement's result differs after our relayout.
+        ZorderError: a real table is to be larger than it is.
     """
+    if options.scale and options.scale > 1 and (real := [case for case in CASES if case.name in options.tables]):
+        raise ZorderError(f"--scale is {options.scale:g}; {real[0].name} has no more rows than at 1, give 1 or less")
     from zorder_pipeline.spark import session
 
     spark = session()

@@ -60,16 +60,16 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
     outcomes: list[Outcome] = []
     tables = QUICK_TABLES if options.quick else TABLES
-    for number, case in enumerate(case for case in CASES if case.name in tables):
+    for case in (case for case in CASES if case.name in tables):
         rows = case.rows(options.work, scale)
         for seed in options.seeds:
             for kind in QUICK_KINDS if options.quick else KINDS:
-                found = _one(rows, kind, case.name, seed, seed * len(tables) + number, progress)
+                found = _one(rows, kind, case.name, seed, progress)
                 outcomes += options.noted(outcome for outcome in found if options.wants(outcome.contender))
     return outcomes
 
 
-def _one(rows: pa.Table, kind: str, table: str, seed: int, place: int, progress: Progress) -> Iterator[Outcome]:
+def _one(rows: pa.Table, kind: str, table: str, seed: int, progress: Progress) -> Iterator[Outcome]:
     log = draw_log(rows, kind, QUERIES, seed)
     world = World.build(rows, log, seed)
     for price in PRICES:
@@ -86,10 +86,11 @@ def _one(rows: pa.Table, kind: str, table: str, seed: int, place: int, progress:
             yield Outcome(
                 name,
                 LABELS[name],
-                place,
+                seed,
                 {"scans": costs},
-                figures={"changes": changes, "table": table, "seed": seed, "layouts": len(world.specs)},
+                figures={"changes": changes, "layouts": len(world.specs)},
                 case=f"{kind}, price x{price:g}",
+                table=table,
             )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["WORKLOAD"]
 
 ROWS, QUICK_ROWS = 10_000_000, 400_000
-FILE_ROWS, QUICK_FILE_ROWS = 500_000, 25_000
+FILES, QUICK_FILES = 20, 16
 TIMED, QUICK_TIMED = 24, 6
 ROUNDS, QUICK_ROUNDS = 3, 1
 TRAINING = 200
@@ -49,12 +49,13 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
 def _one_seed(spark: SparkSession, options: Options, seed: int, progress: Progress) -> Iterator[Outcome]:
     from zorder_pipeline import pipeline
 
-    rows = QUICK_ROWS if options.quick else ROWS
-    size = QUICK_FILE_ROWS if options.quick else FILE_ROWS
+    rows, files = _size(options)
+    size = rows // files
     folder = options.work / "filters" / str(seed)
+    shutil.rmtree(folder, ignore_errors=True)
     source = folder / "stored" / TABLE
-    progress(f"seed {seed}: writing {rows:,} orders as {rows // size} files")
-    orders = spark.sql(ORDERS.format(seed=seed, rows=rows)).repartition(rows // size)
+    progress(f"seed {seed}: writing {rows:,} orders as {files} files")
+    orders = spark.sql(ORDERS.format(seed=seed, rows=rows)).repartition(files)
     orders.write.format("delta").save(str(source))
     asked = _statements(spark, source, seed, TRAINING + (QUICK_TIMED if options.quick else TIMED))
     train, unseen = write_logs(_records(asked[:TRAINING]), _records(asked[TRAINING:]), folder)
@@ -80,6 +81,12 @@ def _one_seed(spark: SparkSession, options: Options, seed: int, progress: Progre
         label = f"filters of {', '.join(plans[name].bloom_filters) or 'no column'}"
         yield Outcome(name, label, seed, measures, {"rewrite": seconds[name]}, figures)
     shutil.rmtree(folder)
+
+
+def _size(options: Options) -> tuple[int, int]:
+    """Rows of the table, and its files."""
+    rows = int(ROWS * options.scale) if options.scale else QUICK_ROWS if options.quick else ROWS
+    return rows, QUICK_FILES if options.quick else FILES
 
 
 def _statements(spark: SparkSession, source: Path, seed: int, count: int) -> list[str]:

@@ -90,14 +90,17 @@ def _moved(case: Case, rows: pa.Table, seed: int) -> Case:
 
 
 def _random(case: Case, rows: pa.Table, seed: int) -> Case:
-    """Every query a kind of its own."""
+    """Every query a kind of its own, in the log and after it: no two filter the same columns in the same ways."""
 
     def logs(table: pa.Table, train: int, unseen: int, number: int, scale: float) -> tuple[list[Record], list[Record]]:
         del scale
-        shapes: list[Shape] = []
-        while len(shapes) < 300:
-            shapes += drill_downs(rows, 10_000 * (seed + 1) + len(shapes))
-        return table_logs(table, case.name, train, unseen, number, shapes)
+        shapes: dict[frozenset[tuple[str, str]], Shape] = {}
+        drawn = 10_000 * (seed + 1)
+        while len(shapes) < train + unseen:
+            for shape in drill_downs(rows, drawn):
+                shapes.setdefault(frozenset((item.column, item.op) for item in shape.filters), shape)
+            drawn += 1
+        return table_logs(table, case.name, train, unseen, number, tuple(shapes.values()), once=True)
 
     return replace(case, logs=logs)
 

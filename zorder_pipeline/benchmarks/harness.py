@@ -24,6 +24,8 @@ __all__ = ["BOUND", "COUNTS", "OURS", "RAW", "Options", "Outcome", "Progress", "
 __all__ += ["summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Key: TypeAlias = tuple[str, str, int]
+"""Case, table and seed, by which the outcomes of two contenders pair."""
 OURS = "ours"
 RESAMPLES = 2000
 BOUND = "bound"
@@ -84,6 +86,7 @@ class Outcome:
         seconds: by step (``rewrite``, ``learn``).
         figures: whatever else is worth keeping, JSON-ready; ``not_run`` names peers that were left out, with reasons.
         case: which of a workload's tables and logs; ratios are means over cases and seeds.
+        table: which of a case's tables, where a case is told over several.
     """
 
     contender: str
@@ -93,12 +96,14 @@ class Outcome:
     seconds: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     case: str = ""
+    table: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As it stands among a report's ``outcomes``."""
         return {
             "contender": self.contender,
             "case": self.case,
+            "table": self.table,
             "seed": self.seed,
             "seconds": dict(self.seconds),
             "figures": dict(self.figures),
@@ -218,15 +223,15 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     Raises:
         ValueError: there is no outcome of ours, or a contender lacks a seed.
     """
-    by_contender: dict[str, dict[tuple[str, int], Outcome]] = {}
+    by_contender: dict[str, dict[Key, Outcome]] = {}
     for outcome in outcomes:
-        by_contender.setdefault(outcome.contender, {})[outcome.case, outcome.seed] = outcome
+        by_contender.setdefault(outcome.contender, {})[outcome.case, outcome.table, outcome.seed] = outcome
     if OURS not in by_contender:
         raise ValueError("no outcome of ours")
     mine = by_contender[OURS]
     if odd := [name for name, theirs in by_contender.items() if theirs.keys() != mine.keys()]:
         raise ValueError(f"contender {odd[0]} has other seeds than ours")
-    cases = list(dict.fromkeys(case for case, _ in mine))
+    cases = list(dict.fromkeys(case for case, *_ in mine))
     by_case = {
         case: {
             name: _compared(
@@ -239,7 +244,7 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
     left_out = [outcome.figures.get("not_run", {}) for outcome in outcomes]
     report: dict[str, Any] = {
-        "seeds": sorted({seed for _, seed in mine}),
+        "seeds": sorted({seed for *_, seed in mine}),
         "not_run": {peer: why for found in left_out for peer, why in found.items()},
         "contenders": {name: _compared(theirs, mine) for name, theirs in by_contender.items()},
         "outcomes": [outcome.to_json() for outcome in outcomes],
@@ -247,7 +252,7 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return report | ({"cases": by_case} if len(cases) > 1 else {})
 
 
-def _compared(theirs: Mapping[tuple[str, int], Outcome], mine: Mapping[tuple[str, int], Outcome]) -> dict[str, Any]:
+def _compared(theirs: Mapping[Key, Outcome], mine: Mapping[Key, Outcome]) -> dict[str, Any]:
     """A contender's means, and ours as a share of them."""
     first = next(iter(theirs.values()))
     measures = [measure for measure in first.per_query if measure in next(iter(mine.values())).per_query]
@@ -256,7 +261,7 @@ def _compared(theirs: Mapping[tuple[str, int], Outcome], mine: Mapping[tuple[str
         "mean": {m: float(np.mean([x.per_query[m].mean() for x in theirs.values()])) for m in measures},
         "seconds": {s: float(np.mean([x.seconds[s] for x in theirs.values()])) for s in first.seconds},
         "ours_to_it": {
-            m: _ratios([(k[1], mine[k].per_query[m], theirs[k].per_query[m]) for k in mine]) for m in measures
+            m: _ratios([(k[-1], mine[k].per_query[m], theirs[k].per_query[m]) for k in mine]) for m in measures
         },
     }
     for count in COUNTS:
@@ -269,7 +274,7 @@ def _ratios(sides: Sequence[tuple[int, Floats, Floats]]) -> dict[str, float | No
     """Ours to a peer, and from the least to the most of any seed where there are several.
 
     Args:
-        sides: seed, ours and the peer's of each case and seed.
+        sides: seed, ours and the peer's of each case, table and seed.
     """
     found: dict[str, float | None] = {**vars(ratio([ours for _, ours, _ in sides], [peer for *_, peer in sides]))}
     by_seed: dict[int, list[float]] = {}

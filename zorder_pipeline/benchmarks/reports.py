@@ -14,7 +14,7 @@ __all__ = ["beside", "index", "markdown", "other_counts", "plot", "rich_table", 
 
 ACROSS = 6
 """Columns beside the first of a table on the terminal."""
-READ = ("rows", "share", "scans")
+READ: tuple[tuple[str, str], ...] = (("rows", "rows read"), ("share", "rows read"), ("scans", "cost"))
 """What the multiples of ours are told of, the first that was measured; and, in columns of their own, `TIMES`."""
 TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spark without an empty scan"))
 TIMES += (("duckdb_s", "DuckDB"), ("total_s", "total time"))
@@ -55,7 +55,6 @@ BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
 """Figures of ours that are told below the table: where they stand among an outcome's figures, and in which words."""
 
 
-OVER_QUERIES = "95% over queries of these logs"
 UNLIKE = 0.02
 """Share by which a contender's number of files may differ from ours without a word."""
 
@@ -104,7 +103,8 @@ def plot(report: Mapping[str, Any]) -> bytes | None:
     from zorder_pipeline.pictures import contender_bars
 
     contenders = report["contenders"]
-    drawn = [m for m in (*READ, "pages", *(m for m, _ in TIMES), "copies") if m in contenders[OURS]["mean"]]
+    shown = (*(m for m, _ in READ), "pages", *(m for m, _ in TIMES), "copies")
+    drawn = [m for m in shown if m in contenders[OURS]["mean"]]
     if not drawn:
         return None
     panels = {
@@ -121,8 +121,7 @@ def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     counts = [count for count in COUNTS if any(count in c for c in contenders)]
     header = ["layout", *(count.replace("_", " ") for count in counts), *(title for _, title in measures)]
     header += [f"{step} s" for step in steps]
-    told = [(m, "cost" if m == "scans" else "rows read") for m in READ if any(m in c["mean"] for c in contenders)][:1]
-    told += [(m, title) for m, title in TIMES if any(m in c["mean"] for c in contenders)]
+    told = _multiples(contenders)
     several = len(report["seeds"]) > 1
     for measure, title in told:
         header.append(f"{title}, as a multiple of ours{_interval_of(measure, contenders)}")
@@ -161,10 +160,11 @@ def markdown(report: Mapping[str, Any]) -> str:
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     if "cases" in report:
         text += _case_table(report["cases"])
+    unit = _unit(_multiples(report["contenders"].values())[0][0])
     return text + (
-        f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
-        "seeds. Intervals are of a paired bootstrap over the queries of these logs: those of another log may lie "
-        "outside. What one time of each seed tells has none.\n"
+        f"Means over the {'unseen ' if unit == 'queries' else ''}{unit} of {seeds} seed{'s' if seeds > 1 else ''}; "
+        f"ratios are geometric means over seeds. Intervals are of a paired bootstrap over the {unit} of these logs: "
+        "those of another log may lie outside. What one time of each seed tells has none.\n"
     )
 
 
@@ -187,10 +187,8 @@ def index(runs: Sequence[Mapping[str, Any]], workloads: Sequence[Workload]) -> s
 def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
     """For rows, and each time that was measured: a line per contender and a column per case, as multiples of ours."""
     first = next(iter(cases.values()))
-    titles = [(m, "rows read") for m in READ if m in first[OURS]["mean"]][:1]
-    titles += [(m, title) for m, title in TIMES if m in first[OURS]["mean"]]
     text = ""
-    for measure, title in titles:
+    for measure, title in _multiples([first[OURS]]):
         interval = _interval_of(measure, first.values())
         lines = [[f"{title}, multiple of ours{interval}", *cases], ["---", *["---:"] * len(cases)]]
         for name in first:
@@ -201,6 +199,17 @@ def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
         lines.append([f"ours, {dict(FIGURES)[measure]}", *ours])
         text += "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
     return text
+
+
+def _multiples(contenders: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The measures that multiples of ours are told of, with their titles."""
+    measured = {measure for contender in contenders for measure in contender["mean"]}
+    return [pair for pair in READ if pair[0] in measured][:1] + [pair for pair in TIMES if pair[0] in measured]
+
+
+def _unit(measure: str) -> str:
+    """What there is a figure of."""
+    return "windows" if measure == "scans" else "queries"
 
 
 def _page_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
@@ -269,4 +278,4 @@ def _by_seed(r: Mapping[str, float]) -> str:
 def _interval_of(measure: str, contenders: Iterable[Mapping[str, Any]]) -> str:
     """What the brackets behind a measure's ratios are, if there are any."""
     ratios = [c["ours_to_it"][measure] for c in contenders if measure in c["ours_to_it"]]
-    return f" ({OVER_QUERIES})" if any(ratio["low"] is not None for ratio in ratios) else ""
+    return f" (95% over {_unit(measure)} of these logs)" if any(ratio["low"] is not None for ratio in ratios) else ""

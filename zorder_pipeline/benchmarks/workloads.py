@@ -36,6 +36,7 @@ def tpch_statements(
     per_day: float = PER_DAY,
     avoid: Collection[str] = (),
     templates: Sequence[Template] = LINEITEM_TEMPLATES,
+    once: bool = False,
 ) -> list[Record]:
     """``n`` statements, on lineitem unless other templates are given, in the order of their times, drawn by weight.
 
@@ -47,6 +48,7 @@ def tpch_statements(
         per_day: statements per day; gaps are exponential.
         avoid: `fingerprint` of statements that must not be drawn (those of the other log).
         templates: what to draw from.
+        once: draw each template once at most.
 
     Returns:
         Records with ``statement``, ``timestamp`` (ISO, UTC), ``duration_ms`` and ``user``.
@@ -61,8 +63,9 @@ def tpch_statements(
     rng = np.random.default_rng(seed)
     weights = np.array([template.weight for template in templates])
     times = np.cumsum(rng.exponential(86400 / per_day, n))
+    picks = rng.choice(len(templates), n, replace=not once, p=weights / weights.sum())
     records = []
-    for pick, seconds in zip(rng.choice(len(templates), n, p=weights / weights.sum()), times, strict=True):
+    for pick, seconds in zip(picks, times, strict=True):
         template = templates[pick]
         moment = (first_time + timedelta(seconds=float(seconds))).astimezone(UTC)
         records.append(
@@ -87,13 +90,17 @@ def tpch_logs(train: int, unseen: int, seed: int, *, scale: float = 0.1) -> tupl
 
 
 def two_logs(
-    train: int, unseen: int, seed: int, templates: Sequence[Template], *, scale: float = 1.0
+    train: int, unseen: int, seed: int, templates: Sequence[Template], *, scale: float = 1.0, once: bool = False
 ) -> tuple[list[Record], list[Record]]:
-    """What `tpch_logs` does, for any templates."""
-    first = tpch_statements(train, 2 * seed, scale=scale, templates=templates)
+    """What `tpch_logs` does, for any templates; with ``once`` each is drawn once at most, in either of the logs."""
+    before, after = templates, templates
+    if once:
+        shuffled = [templates[i] for i in np.random.default_rng(seed).permutation(len(templates))]
+        before, after = shuffled[:train], shuffled[train:]
+    first = tpch_statements(train, 2 * seed, scale=scale, templates=before, once=once)
     later = datetime.fromisoformat(first[-1]["timestamp"]) + timedelta(hours=1) if first else FIRST_TIME
     seen = {fingerprint(record["statement"]) for record in first}
-    return first, tpch_statements(unseen, 2 * seed + 1, later, scale=scale, avoid=seen, templates=templates)
+    return first, tpch_statements(unseen, 2 * seed + 1, later, scale=scale, avoid=seen, templates=after, once=once)
 
 
 def fingerprint(statement: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,26 @@ def test_the_range_is_over_seeds_whose_cases_count_alike() -> None:
     assert (found["smallest"], found["largest"]) == pytest.approx((0.125, 0.25))
     mine = report["cases"]["a"]["zorder"]["ours_to_it"]["rows"]
     assert (mine["smallest"], mine["largest"]) == pytest.approx((0.25, 0.5))
+
+
+def test_tables_of_one_case_pair_by_table_and_are_no_seeds() -> None:
+    outcomes = []
+    for table, factor in (("flights", 2.0), ("taxi", 8.0)):
+        for name, paid in ((OURS, 1.0), ("static", factor)):
+            outcomes.append(Outcome(name, name, 0, {"scans": np.full(3, paid)}, case="segments", table=table))
+    outcomes += [replace(outcome, case="alternating") for outcome in outcomes]
+    report = harness.summarise(outcomes)
+    assert report["seeds"] == [0]
+    assert {outcome["table"] for outcome in report["outcomes"]} == {"flights", "taxi"}
+    found = report["cases"]["segments"]["static"]["ours_to_it"]["scans"]
+    assert found == pytest.approx({"mean": 0.25, "low": 0.25, "high": 0.25})
+    text = reports.markdown(report)
+    told = "multiple of ours (95% over windows of these logs)"
+    assert reports.table_rows(report)[0][-1] == f"cost, as a {told}"
+    assert f"| cost, {told} | segments | alternating |" in text
+    assert "Means over the windows of 1 seed; " in text
+    assert "bootstrap over the windows of these logs" in text
+    assert "rows read" not in text
 
 
 def test_other_numbers_of_files_than_ours_are_told() -> None:

@@ -69,6 +69,7 @@ def test_rows_come_with_names_and_types_for_sql(tmp_path: Path, member: str, con
     assert rows.column("name").to_pylist() == ["a", None, "c", "d"]
     assert rows.column("n2b").to_pylist() == [5, None, 7, 8]
     assert table.rows(tmp_path, 0.5).column("n2b").to_pylist() == [5, 7]
+    assert table.rows(tmp_path, 0.75).column("n2b").to_pylist() == [5, None, 7]
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
@@ -117,6 +118,11 @@ def test_demo_makes_delta_tables_of_those_that_are_named(tmp_path: Path, monkeyp
     assert {path.name: what for path, what in made.items()} == dict.fromkeys(("pets", "cities"), (rows, 100))
     first, later = found[0].logs(30, 30, 0)
     assert {record["statement"].partition(" FROM ")[2].split()[0] for record in [*first, *later]} == {"pets"}
+
+
+def test_demo_refuses_more_rows_than_a_real_table_has(tmp_path: Path) -> None:
+    with pytest.raises(ZorderError, match=r"--scale is 1\.5; pets has no more rows than at 1"):
+        demo_workload.run(Options((0,), tmp_path, scale=1.5, tables=("lineitem", "pets")), print)
 
 
 def test_every_table_has_a_name_of_its_own() -> None:
