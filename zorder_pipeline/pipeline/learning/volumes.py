@@ -109,6 +109,7 @@ def read_volumes(
     kept: npt.NDArray[np.int32] | None = None,
     row_group_bytes: int | None = None,
     now: FileVolumes | None = None,
+    before: Floats | None = None,
 ) -> ReadVolumes | None:
     """What some queries read now and under the plan, in bytes, files and row groups; None for a plan without a layout.
 
@@ -121,6 +122,7 @@ def read_volumes(
         row_group_bytes: of the files to be written.
         now: `present_volumes` of the queries, where that is known already: it reads every file's footer. Pages are told
             as `with_sampled_pages` does, as those of the plan are.
+        before: share of rows that each is told to read now, by the same means as ``shares``; None for what is exact.
     """
     if (plan.spec is None and kept is None) or not len(chosen):
         return None
@@ -146,12 +148,19 @@ def read_volumes(
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups, indexed)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         stored, _ = as_stored(analysis)
-        before = _virtual(analysis, queries, boxes, stored, within, (lies, lies), now.files, row_group_bytes, codec)
-        then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
+        by_now = lies if before is None else before
+        ours = _virtual(analysis, queries, boxes, stored, within, (by_now, lies), now.files, row_group_bytes, codec)
+        if plan.spec is None:  # merging takes nothing out of what is read: bytes grow as the rows do
+            then = now.bytes * np.maximum(1.0, shares / np.maximum(by_now, 1e-12))
+        else:
+            then = now.bytes * told.bytes_after / np.maximum(ours.bytes_after, 1.0)
         pages = then * pages / np.maximum(told.bytes_after, 1.0)
         told = replace(
-            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9)
+            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(ours.files_after, 1e-9)
         )
+        if plan.spec is None:
+            told = replace(told, groups_after=np.maximum(told.groups_after, now.groups))
+            pages = np.maximum(pages, 0.0 if now.pages is None else now.pages)
     told = replace(told, pages_before=now.pages, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
 
