@@ -254,6 +254,6 @@ class _Learning:
         before = shares(*sample.blocks(None)) if table.lies is None else table.lies[unseen.asked.statements]
         standing = before if table.kept is None else shares(*table.standing)
         if table.kept is not None and table.lies is not None:  # the sample knows too little of both
-            standing = in_proportion(before, shares(*sample.blocks(None)), standing)
+            standing = np.minimum(1.0, in_proportion(before, shares(*sample.blocks(None)), standing))
         after = standing if winner is None else shares(*sample.blocks(winner))
         return _Promise(before, standing, after)

@@ -50,20 +50,19 @@ def whole_table_shares(
 
 
 def in_proportion(known: Floats, sampled: Floats, changed: Floats) -> Floats:
-    """What a known share of the rows becomes, where the sample tells what becomes of its own, shape (queries,) each.
+    """What becomes of what queries read, where the sample tells what becomes of its own shares, shape (queries,) each.
 
     What the sample misses of both, such as outliers too rare to be in it, is then no saving of the change. A query of
     which the sample knows nothing reads what it did.
 
     Args:
-        known: share that each query reads before the change.
+        known: what each query reads before the change.
         sampled, changed: shares that the sample tells, before the change and after it.
 
     >>> in_proportion(np.array([0.8, 0.3, 0.9]), np.array([0.2, 0.0, 0.2]), np.array([0.1, 0.0, 0.4]))
-    array([0.4, 0.3, 1. ])
+    array([0.4, 0.3, 1.8])
     """
-    ratio = np.divide(changed, sampled, out=np.ones(len(sampled)), where=sampled > 0)
-    return np.minimum(1.0, known * ratio)
+    return known * np.divide(changed, sampled, out=np.ones(len(sampled)), where=sampled > 0)
 
 
 def unsampled(estimator: Estimator, partition: npt.NDArray[np.int32] | None) -> npt.NDArray[np.bool_]:

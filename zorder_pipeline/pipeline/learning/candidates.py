@@ -94,7 +94,8 @@ class Unseen:
 
     def shares_in_proportion(self, block: Blocks) -> Floats:
         """`shares` in proportion to `before`, where that is known better than by the sample."""
-        return in_proportion(self.before, self.shares(self.analysis.sample.file), self.shares(block))
+        here = self.shares(self.analysis.sample.file)
+        return np.minimum(1.0, in_proportion(self.before, here, self.shares(block)))
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, see `Apportioning`."""

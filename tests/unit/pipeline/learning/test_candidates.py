@@ -21,9 +21,11 @@ from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
+from zorder_pipeline.pipeline.learning import sizes, volumes
 from zorder_pipeline.pipeline.learning.candidates import Unseen, candidates_at_first
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
 from zorder_pipeline.pipeline.records import LearnSettings
+from zorder_pipeline.reading.footers import Footers
 
 ROWS = 6 * PAGE_ROWS
 VALUES = np.random.default_rng(0).permutation(ROWS).astype(np.int64)
@@ -162,9 +164,19 @@ def test_merging_many_small_files_saves_files_to_open_and_nothing_else(tmp_path:
     assert promised.files_saved_per_query > 0.8 * promised.files_before
 
 
+def _without_footers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (volumes, sizes):
+        monkeypatch.setattr(module, "read_footers", lambda _, paths: Footers((None,) * len(paths)))
+
+
 @pytest.mark.parametrize("exact", [True, False])
-def test_what_changes_nothing_saves_nothing_by_what_the_sample_misses(tmp_path: Path, exact: bool) -> None:
+@pytest.mark.parametrize("footers", [True, False])
+def test_what_changes_nothing_saves_nothing_by_what_the_sample_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool, footers: bool
+) -> None:
     """Of files that stay for the most part, and of those that are laid out anew."""
+    if not footers:
+        _without_footers(monkeypatch)
     proof, _ = many_small_files(tmp_path)
     file = proof.analysis.sample.file
     if not exact:
@@ -174,3 +186,24 @@ def test_what_changes_nothing_saves_nothing_by_what_the_sample_misses(tmp_path: 
     stays = proof.promise(Plan("t", "id", "", 0, SPEC, "kept", 1), after, file)
     assert stays.bytes_saved_per_query == pytest.approx(0.0, abs=1e-6 * stays.bytes_before)
     assert stays.files_saved_per_query == pytest.approx(0.0, abs=1e-6)
+
+
+def test_where_no_footer_can_be_read_bytes_are_told_by_shares_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All counted as 0 bytes now, and those of new files as their own: each layout seemed to cost bytes."""
+    _without_footers(monkeypatch)
+    proof, _ = many_small_files(tmp_path)
+    spec = KeySpec((FeatureCodes("d", "bigint", tuple(range(20, 1600, 20)), tuple(range(80)), 7),), (0,) * 7)
+    after = np.full(len(proof.boxes), 0.1)
+    promised = proof.promise(Plan("t", "id", "", 0, spec, "learned", 10_000), after)
+    whole = float(proof.analysis.snapshot.files().bytes.sum())
+    assert promised.bytes_before == pytest.approx(promised.before * whole)
+    assert promised.bytes_saved_per_query == pytest.approx((promised.before - 0.1) * whole)
+    assert promised.page_bytes_saved_per_query is not None
+    assert promised.page_bytes_before is not None
+    assert 0 < promised.page_bytes_saved_per_query < promised.page_bytes_before
+    assert promised.files_before > 1
+    assert proof.now is not None
+    assert not proof.now.weighed
+    assert proof.now.mean.bytes == promised.bytes_before, "by which it is told whether a search may pay"
