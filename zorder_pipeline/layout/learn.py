@@ -25,7 +25,7 @@ from .draft import AnyDraft, Draft
 from .evidence import BlockQueries, KnownTable, WeighedLog
 from .grow import Grower
 from .options import Options, applicable, baseline_of, growers, learned_options, stopped_early
-from .promise import whole_table_shares
+from .promise import in_proportion, whole_table_shares
 from .search import MAX_BITS, Progress, SearchSettings, search
 from .tree import TreeDraft
 
@@ -253,5 +253,7 @@ class _Learning:
 
         before = shares(*sample.blocks(None)) if table.lies is None else table.lies[unseen.asked.statements]
         standing = before if table.kept is None else shares(*table.standing)
+        if table.kept is not None and table.lies is not None:  # the sample knows too little of both
+            standing = np.minimum(1.0, in_proportion(before, shares(*sample.blocks(None)), standing))
         after = standing if winner is None else shares(*sample.blocks(winner))
         return _Promise(before, standing, after)

@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from .skipping import Estimator
 
-__all__ = ["unsampled", "whole_table_shares"]
+__all__ = ["in_proportion", "unsampled", "whole_table_shares"]
+
+Floats = npt.NDArray[np.float64]
 
 LEAST, MOST = 0.1, 0.7
 """Bounds of the ratio of successive differences: beyond them it is mostly noise (0.7 erred least of 0.5 to 0.9)."""
@@ -45,6 +47,22 @@ def whole_table_shares(
     further = ratio * (1 - ratio**doublings) / (1 - ratio)
     told: npt.NDArray[np.float64] = np.clip(whole + last * further, 0.0, 1.0)
     return told
+
+
+def in_proportion(known: Floats, sampled: Floats, changed: Floats) -> Floats:
+    """What becomes of what queries read, where the sample tells what becomes of its own shares, shape (queries,) each.
+
+    What the sample misses of both, such as outliers too rare to be in it, is then no saving of the change. A query of
+    which the sample knows nothing reads what it did.
+
+    Args:
+        known: what each query reads before the change.
+        sampled, changed: shares that the sample tells, before the change and after it.
+
+    >>> in_proportion(np.array([0.8, 0.3, 0.9]), np.array([0.2, 0.0, 0.2]), np.array([0.1, 0.0, 0.4]))
+    array([0.4, 0.3, 1.8])
+    """
+    return known * np.divide(changed, sampled, out=np.ones(len(sampled)), where=sampled > 0)
 
 
 def unsampled(estimator: Estimator, partition: npt.NDArray[np.int32] | None) -> npt.NDArray[np.bool_]:

@@ -98,6 +98,21 @@ def test_many_small_files_are_judged_by_their_own_statistics() -> None:
     assert learned.baselines["stored"] == learned.before.mean() == learned.standing.mean() == 1.0
 
 
+def test_laying_out_what_is_new_of_many_small_files_saves_nothing_by_what_the_sample_misses() -> None:
+    """What they read now is told by their own statistics, what they will read only by the sample."""
+    columns, queries, stored = sample(), ranges("ab", [30_000, 30_000], 120, 3), np.arange(ROWS, dtype=np.int32) // 4
+    table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
+    sorted_by = (np.argsort(np.argsort(columns["a"][0])) // (ROWS // FILES)).astype(np.int32)
+    saved = []
+    for kept in (stored, sorted_by):
+        known = KnownTable(table, columns, SCHEMA, kept=kept, lies=np.full(120, 0.9))
+        learned = learn_layout(known, logged(queries), SearchSettings(1, 1), searching=False)
+        assert (learned.before == 0.9).all()
+        saved.append((learned.before - learned.standing).mean())
+    assert saved[0] == 0.0
+    assert 0.3 < saved[1] < 0.8
+
+
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_nothing_is_promised_of_rows_too_rare_to_be_sampled(partitioned: bool) -> None:
     """Alarms of one row in a million: under any layout of the sample they read nothing, whatever they really read."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import promise
-from zorder_pipeline.layout.promise import unsampled, whole_table_shares
+from zorder_pipeline.layout.promise import in_proportion, unsampled, whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, FULL, INCREMENTAL, Candidate
@@ -19,9 +19,9 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
 from .apportioning import Apportioning
-from .confirming import Shares
+from .confirming import Shares, merged_shares
 from .drifting import block_of
-from .keeping import compacted_files
+from .keeping import compacted_files, merged_files
 from .memory import Memory, Rival, since_then
 from .sizes import compact_rows, other_targets, partitions_of, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
@@ -39,7 +39,8 @@ class Unseen:
     Attributes:
         unseen: which they are.
         boxes: of each of their statements.
-        before: share of the rows that each statement of theirs reads now, told by the sample, shape (statements,).
+        before: share of the rows that each statement of theirs reads now, shape (statements,): told by the sample, of
+            many small files by their own statistics.
         rate: queries per day, and how that is known.
         now: what each reads now in bytes and files; None when there are none.
         exact: shares that each reads now and by the learned layout, told by all rows of the table, by the rows of a
@@ -73,7 +74,7 @@ class Unseen:
         """
         analysis, settings = self.analysis, self.settings
         chosen, before = self.unseen.statements.tolist(), self.before if before is None else before
-        volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
+        volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now, before)
         if volumes is not None and left is not None:
             volumes = replace(volumes, enriched_bytes=volumes.bytes_after * left)
         return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
@@ -90,6 +91,11 @@ class Unseen:
         told = whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
         now = self.before if before is None else before
         return np.where(self._unsampled, now, np.minimum(1.0, told * erring))
+
+    def shares_in_proportion(self, block: Blocks) -> Floats:
+        """`shares` in proportion to `before`, where that is known better than by the sample."""
+        here = self.shares(self.analysis.sample.file)
+        return np.minimum(1.0, in_proportion(self.before, here, self.shares(block)))
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, see `Apportioning`."""
@@ -159,7 +165,8 @@ def candidates_of(
     for action, rival in others:
         block = block_of(analysis, rival)
         candidate = proof.shared_out(Candidate(action, rival.spec, rival.target_file_rows, Promise()), block)
-        found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
+        after = proof.shares_in_proportion(block) if action == FULL else proof.shares(block)  # others may be proved
+        found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), after)))
     merged = _compaction(proof, plan)
     return (*found, merged) if merged is not None else tuple(found)
 
@@ -191,11 +198,13 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
 def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     """Merging small files: fewer to open, though no fewer rows to read; None when there are none."""
     target = compact_rows(proof.analysis.snapshot, proof.settings)
-    block = compacted_files(proof.analysis, target)
-    if block is None or not len(proof.unseen.statements):
+    became = merged_files(proof.analysis.snapshot, target)
+    if became is None or not len(proof.unseen.statements):
         return None
+    block = compacted_files(proof.analysis, became)
     alone = proof.shared_out(Candidate(COMPACTION, None, target, Promise()), block)
-    return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
+    before, after = merged_shares(proof.analysis.snapshot, became, proof.boxes)
+    return replace(alone, promise=proof.promise(plan.choosing(alone), after, block, before))
 
 
 def _missed(memory: Memory, present: Plan) -> dict[str, Rival]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from zorder_pipeline.relayout.clustering import extended_for
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["MOST_CELL_BITS", "Shares", "confirmed", "confirmed_in", "file_zones"]
+__all__ = ["MOST_CELL_BITS", "Shares", "confirmed", "confirmed_in", "file_zones", "merged_shares"]
 
 MOST_CELL_BITS = 18
 """Keys of more bits have too many cells to bring their zone maps to the driver; a tree has as many as it has leaves."""
@@ -91,6 +91,19 @@ def confirmed_in(
     return {target: (present, new.shares_read(queries, total) + left) for target, new in news}
 
 
+def merged_shares(snapshot: TableSnapshot, became: npt.NDArray[np.int64], queries: Sequence[Boxes]) -> Shares:
+    """Share of the table's rows that each query reads now and once files are merged, shape (queries,) each.
+
+    Both follow from the files' own statistics: those of a merged file cover what those of its files cover together.
+
+    Args:
+        became: the file that each file becomes, shape (files,).
+    """
+    now = snapshot.files().zone_map()
+    then = _united(now, became, columns_asked(queries))
+    return now.shares_read(queries), then.shares_read(queries)
+
+
 def file_zones(cells: CellZones, spec: KeySpec, target_rows: int, schema: TableSchema) -> ZoneMap:
     """Zone maps, as Delta will store them, of the files that cells are cut into.
 
@@ -137,6 +150,30 @@ def _extremes(
     lows, highs = (np.full(len(first), values[0], dtype=values.dtype) for values in (smallest, largest))
     lows[some], highs[some] = smallest, largest
     return lows, highs, some
+
+
+def _united(zone_map: ZoneMap, became: npt.NDArray[np.int64], names: Collection[str]) -> ZoneMap:
+    """Zone map of the blocks that blocks become together, by the columns of these names.
+
+    Where one of them lacks a statistic that it could have, the whole has none either.
+    """
+    order = np.argsort(became, kind="stable")
+    first = np.flatnonzero(np.diff(became[order], prepend=-1))
+    columns: dict[str, ColumnZones] = {}
+    for name in sorted(names & zone_map.columns.keys()):
+        zones = zone_map.columns[name]
+        low, high, some = _extremes(zones.low[order], zones.high[order], zones.known[order], first)
+        lacking = ~zones.known & ~zones.all_null(zone_map.statistics_rows)
+        nulls = np.add.reduceat(zones.null_count[order], first)
+        nulls[np.logical_or.reduceat(zones.null_count[order] < 0, first)] = -1
+        columns[name] = ColumnZones(
+            low, high, some & ~np.logical_or.reduceat(lacking[order], first), nulls, zones.exact
+        )
+    rows, size, of = (
+        np.add.reduceat(each[order], first) for each in (zone_map.rows, zone_map.bytes, zone_map.statistics_rows)
+    )
+    uncounted = None if zone_map.uncounted is None else np.logical_or.reduceat(zone_map.uncounted[order], first)
+    return ZoneMap(rows, size, columns, of, zone_map.all_or_none, uncounted)
 
 
 def _part(zone_map: ZoneMap, kept: npt.NDArray[np.bool_]) -> ZoneMap:

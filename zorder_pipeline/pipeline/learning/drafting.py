@@ -16,10 +16,11 @@ from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from .seeking import Sought
 from .situation import Situation
 
-__all__ = ["STAYS", "drafted"]
+__all__ = ["STAYS", "UNWEIGHED", "drafted"]
 
 FEW_ROWS_PER_FILE = 50
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
+UNWEIGHED = "pyarrow could read no Parquet footer of the table's files: bytes are told by shares of rows"
 
 
 def drafted(situation: Situation, found: Sought) -> Plan:
@@ -66,6 +67,8 @@ def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
     notes += partitions_untold(analysis.snapshot, analysis.queries, analysis.told)
     if not situation.blocks.apart:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
+    if situation.now is not None and not situation.now.weighed:
+        notes.append(UNWEIGHED)
     if unsought:
         notes.append(f"{UNSOUGHT}: {unsought}")
     if found.rows_per_file < FEW_ROWS_PER_FILE:

@@ -28,7 +28,8 @@ from .sizes import partitions_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files", "sample_keys", "sampled_files"]
+__all__ = ["compacted_files", "kept_files", "layout_of", "merged_files", "present_plan", "sample_files", "sample_keys"]
+__all__ += ["sampled_files"]
 
 MOST = 0.5
 """Share of a partition's rows that must lie by a layout for it to be the partition's."""
@@ -122,21 +123,30 @@ def sampled_files(analysis: TableAnalysis) -> npt.NDArray[np.int64]:
     return np.array([place.get(real_path(name, ""), -1) for name in analysis.sample.names], dtype=np.int64)
 
 
-def compacted_files(analysis: TableAnalysis, target_rows: int) -> npt.NDArray[np.int32] | None:
-    """File of each sampled row once small files are merged, shape (rows,); None when there are none to merge.
+def merged_files(snapshot: TableSnapshot, target_rows: int) -> npt.NDArray[np.int64] | None:
+    """The file that each file becomes once small ones are merged, shape (files,); None when there are none to merge.
 
     Args:
         target_rows: rows that a merged file should have, see `zorder_pipeline.relayout.compaction.groups_of`.
     """
-    files, sample = analysis.snapshot.files(), analysis.sample
+    files = snapshot.files()
     groups = groups_of(files, np.ones(len(files), dtype=np.bool_), target_rows, keep_ours=True)
     if not groups:
         return None
     became = np.arange(len(files))
     for group in groups:
         became[list(group)] = group[0]
-    place = sampled_files(analysis)
-    merged = np.where(place >= 0, became[place], len(files) + np.arange(len(place)))
+    return became
+
+
+def compacted_files(analysis: TableAnalysis, became: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """File of each sampled row once files are merged, shape (rows,).
+
+    Args:
+        became: see `merged_files`.
+    """
+    sample, place = analysis.sample, sampled_files(analysis)
+    merged = np.where(place >= 0, became[place], len(became) + np.arange(len(place)))
     number = np.unique(merged, return_inverse=True)[1].ravel()
     return number[sample.file].astype(np.int32)
 

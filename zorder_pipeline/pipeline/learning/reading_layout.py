@@ -7,7 +7,7 @@ most four others; and that with the expressions that queries compare as further 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +16,16 @@ import numpy.typing as npt
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.choosing import MIN_GAIN, surely
 from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.layout.promise import in_proportion
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.ranges import Boxes
 
 from .candidates import Unseen
 from .confirming import confirmed
 from .reading_contest import BITS, COLUMNS, INDEX, MIXED, MOST_LOST, Contest, Measured, Ordinary, forms_of, sought
-from .reading_sample import Columns, reading_sample
+from .reading_sample import Columns, ReadingSample, reading_sample
 from .situation import Situation
 from .sizes import query_bytes
 from .useful_statistics import reading_boxes, reading_schema, sampled_features, useful_statistics
@@ -134,19 +137,16 @@ def _promised(
     before, after = exact or (sampled.read(None, held_out), sampled.read(spec, held_out))
     there = {feature: name for feature, name in sampled_features(analysis).items() if feature in plan.statistics}
     schema = reading_schema(analysis)
-    reading = np.minimum(after, sampled.read(spec, unseen.each(reading_boxes(analysis, schema, there))))
-    # what they skip as the table lies, by columns that were solved for, is no saving of this layout
-    skipped = sampled.read(None, held_out) - sampled.read(None, unseen.each(reading_boxes(analysis, schema, {})))
-    on_top = np.minimum(after, reading + np.maximum(skipped, 0.0))
+    asked, solved = (unseen.each(reading_boxes(analysis, schema, names)) for names in (there, {}))
+    reads, left = _of_others(sampled, spec, held_out, asked, solved)
     size = query_bytes(analysis.snapshot, unseen.each(analysis.queries))
     nothing = np.zeros(len(after))
-    volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, on_top * size, nothing)
+    volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, after * left * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)
     told_now = promise(before, after, size, rate, settings.seed, volumes, unseen)
     if winner == COLUMNS and spec is not None:  # what is known of its own promise may be exact
-        left = np.divide(on_top, after, out=np.ones(len(after)), where=after > 0)
         told_now = proof.promise(plan, learned.after, before=learned.before, left=left)
-    mean = [float(np.average(each, weights=unseen.times)) for each in (after, reading)]
+    mean = [float(np.average(each, weights=unseen.times)) for each in (after, after * reads)]
     figures = {"plain_after": mean[0], "reading_after": mean[1]}
     for name, one in measured.items():
         figures |= {f"select {name}: plain": one.plain, f"select {name}: reading": one.reading}
@@ -165,3 +165,34 @@ def _promised(
         reading=figures,
         notes=(*plan.notes, note),
     )
+
+
+def _of_others(
+    sampled: ReadingSample,
+    spec: KeySpec | None,
+    plain: Sequence[Boxes],
+    asked: Sequence[Boxes],
+    solved: Sequence[Boxes],
+) -> tuple[Floats, Floats]:
+    """What scans through ``reading/`` read of what others read by a layout, and what is no saving of it, 0 to 1.
+
+    The latter, of which only the rest may be credited to the layout, is what they read and what they skip already as
+    the table lies, by columns that were solved for. The sample alone tells what is divided by what, both under one
+    layout: so what it errs by is no saving. Both of shape (queries,).
+
+    Args:
+        plain: the queries as ordinary readers ask them.
+        asked, solved: as these scans do, with the statistics that will be kept, and without any.
+    """
+
+    def read(key: KeySpec | None, boxes: Sequence[Boxes]) -> tuple[Floats, Floats]:
+        """By either reader, told together so that equal boxes read equal shares."""
+        ours, theirs = np.split(sampled.read(key, [*plain, *boxes]), 2)
+        return ours, theirs
+
+    whole, part = read(spec, asked)
+    here, skipping = read(None, solved)
+    every = np.ones(len(whole))
+    besides = part + np.maximum(0.0, here - skipping)
+    reads, left = (in_proportion(every, whole, np.minimum(whole, each)) for each in (part, besides))
+    return reads, left

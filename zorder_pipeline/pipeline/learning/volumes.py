@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.gate.cost import ScanWork
+from zorder_pipeline.layout.promise import in_proportion
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import files_read, virtual_file_bytes
 from zorder_pipeline.model.plan import Plan
@@ -23,7 +24,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 from .keeping import sample_files, sample_keys
 from .paging import as_stored, sampled_pages, stored_pages, with_bounds
 from .row_groups import batches, places_asked, sampled_groups, stored_files
-from .sizes import columns_read, table_column_bytes
+from .sizes import columns_read, query_bytes, table_column_bytes
 
 __all__ = ["FileVolumes", "present_volumes", "read_volumes", "with_sampled_pages"]
 
@@ -43,7 +44,8 @@ class FileVolumes:
         files, rows: in the files that it opens.
         groups: share of the table's rows in the row groups that it reads.
         pages: bytes of its columns in the pages that it reads; None where nobody asked or that is not known.
-        weighed: whether bytes and pages are known: footers of the files, or some of them, could be read.
+        weighed: whether bytes and pages are known: footers of the files, or some of them, could be read. Else the share
+            of the rows in opened files tells bytes, of what `query_bytes` tells.
         indexed: columns filtered by that have a page index in some file; None where that is not known.
     """
 
@@ -85,10 +87,13 @@ def present_volumes(
     volume, opened, rows_opened, inside = np.zeros((4, len(boxes)))
     for some in stored.batches:
         hits = stored.hits(some)
-        weighed = stored.shares(some, hits)
-        by_any |= weighed.any(axis=0)
-        volume[some], inside[some] = _bytes(weighed, sizes, read[some]), weighed @ rows / max(1.0, rows.sum())
+        parts = stored.shares(some, hits)
+        by_any |= parts.any(axis=0)
+        volume[some], inside[some] = _bytes(parts, sizes, read[some]), parts @ rows / max(1.0, rows.sum())
         opened[some], rows_opened[some] = hits.sum(axis=1), hits.astype(np.float64) @ rows
+    weighed = whole > 0 or not len(files)
+    if not weighed:
+        volume = rows_opened / max(1.0, rows.sum()) * query_bytes(snapshot, queries)
     share = stored_pages(snapshot, stored, by_any) if pages else None
     return FileVolumes(
         bytes=volume,
@@ -96,7 +101,7 @@ def present_volumes(
         rows=rows_opened,
         groups=inside,
         pages=None if share is None else volume * share,
-        weighed=whole > 0 or not len(files),
+        weighed=weighed,
         indexed=page_indexed(footers, places_asked(snapshot, boxes)),
     )
 
@@ -109,6 +114,7 @@ def read_volumes(
     kept: npt.NDArray[np.int32] | None = None,
     row_group_bytes: int | None = None,
     now: FileVolumes | None = None,
+    before: Floats | None = None,
 ) -> ReadVolumes | None:
     """What some queries read now and under the plan, in bytes, files and row groups; None for a plan without a layout.
 
@@ -121,6 +127,7 @@ def read_volumes(
         row_group_bytes: of the files to be written.
         now: `present_volumes` of the queries, where that is known already: it reads every file's footer. Pages are told
             as `with_sampled_pages` does, as those of the plan are.
+        before: share of rows that each is told to read now, by the same means as ``shares``; None for what is exact.
     """
     if (plan.spec is None and kept is None) or not len(chosen):
         return None
@@ -141,17 +148,26 @@ def read_volumes(
             by_key = sample_keys(analysis, plan.spec)
     lies = now.rows / max(1, sample.total_rows)
     told = _virtual(analysis, queries, boxes, file, within, (shares, lies), now.files, row_group_bytes, codec)
+    if not now.weighed:
+        told = _by_rows(told, shares * query_bytes(snapshot, queries), shares)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
     indexed = None if kept is None else now.indexed  # what we write has an index, and most that stays what it has now
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups, indexed)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         stored, _ = as_stored(analysis)
-        before = _virtual(analysis, queries, boxes, stored, within, (lies, lies), now.files, row_group_bytes, codec)
-        then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
+        by_now = lies if before is None else before
+        ours = _virtual(analysis, queries, boxes, stored, within, (by_now, lies), now.files, row_group_bytes, codec)
+        if plan.spec is None or not now.weighed:  # merging takes out nothing of what is read: bytes grow as rows do
+            then = in_proportion(now.bytes, by_now, shares)
+        else:
+            then = now.bytes * told.bytes_after / np.maximum(ours.bytes_after, 1.0)
         pages = then * pages / np.maximum(told.bytes_after, 1.0)
         told = replace(
-            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9)
+            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(ours.files_after, 1e-9)
         )
+        if plan.spec is None:
+            told = replace(told, groups_after=np.maximum(told.groups_after, now.groups))
+            pages = np.maximum(pages, 0.0 if now.pages is None else now.pages)
     told = replace(told, pages_before=now.pages, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
 
@@ -226,6 +242,17 @@ def _virtual(
         nothing, volume, nothing, opened, nothing, np.clip(groups, 0, 1),
         np.minimum(less, volume) if useful else None, np.minimum(fewer, opened) if useful else None,
     )  # fmt: skip
+
+
+def _by_rows(told: ReadVolumes, size: Floats, shares: Floats) -> ReadVolumes:
+    """`ReadVolumes` with other bytes, as shares of the rows tell them, where footers tell nothing of the present ones.
+
+    Args:
+        size: bytes that each query reads.
+        shares: of the rows.
+    """
+    less = None if told.enriched_bytes is None else in_proportion(size, told.bytes_after, told.enriched_bytes)
+    return replace(told, bytes_after=size, groups_after=shares, enriched_bytes=less)
 
 
 def _sizes(

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from tests.unit.pipeline.learning.stored_tables import stored_table
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import Promise
+from zorder_pipeline.model.plan import Plan, Promise
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
-from zorder_pipeline.pipeline.learning.candidates import Unseen
-from zorder_pipeline.pipeline.learning.volumes import FileVolumes
+from zorder_pipeline.pipeline.learning import sizes, volumes
+from zorder_pipeline.pipeline.learning.candidates import Unseen, candidates_at_first
+from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
 from zorder_pipeline.pipeline.records import LearnSettings
+from zorder_pipeline.reading.footers import Footers
 
 ROWS = 6 * PAGE_ROWS
 VALUES = np.random.default_rng(0).permutation(ROWS).astype(np.int64)
@@ -116,3 +121,89 @@ def test_what_asks_beyond_the_sample_reads_what_it_reads_now() -> None:
     block = laid_out().astype(np.int32)
     assert asking.shares(block, 0.5)[:-1] == pytest.approx(sampled.shares(block) * 0.5)
     assert asking.shares(block, 0.5)[-1] == 0.3
+
+
+def many_small_files(folder: Path) -> tuple[Unseen, np.ndarray]:
+    """Files of ten days each, of which one row in 5,000 is of the year 9999, hardly any of them sampled; and what of
+    the table queries read once 16 files at a time are one."""
+    rng, files, rows = np.random.default_rng(1), 160, 5_000
+    days = [i * 10 + rng.integers(0, 10, rows) for i in range(files)]
+    for each in days:
+        each[rng.random(rows) < 1 / 5_000] = 2_932_896
+    snapshot = stored_table(folder, [pa.table({"d": each}) for each in days], rows)
+    snapshot.properties, snapshot.table_id, snapshot.target_file_bytes = {}, "id", None
+    snapshot.spark = SimpleNamespace(conf=SimpleNamespace(get=lambda _, default: default))
+    taken = np.sort(rng.choice(files * rows, 12_000, replace=False))
+    sample = SimpleNamespace(
+        rows=len(taken), total_rows=files * rows, stands_for=files * rows / len(taken), columns={"d": None},
+        file=(taken // rows).astype(np.int32), names=[f"file:{folder}/{i}.parquet" for i in range(files)],
+        arrays={"d": (np.concatenate(days)[taken], np.ones(len(taken), dtype=np.bool_))},
+    )  # fmt: skip
+    starts = rng.integers(0, files * 10, 60)
+    boxes: list[Boxes] = [((Range("d", "bigint", (Interval(int(start), None),)),),) for start in starts]
+    queries, every = [LoggedQuery("t", And(()))] * len(boxes), np.arange(len(boxes))
+    analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, queries=queries, boxes=boxes)
+    now, settings = present_volumes(snapshot, queries, boxes), LearnSettings(target_file_rows=16 * rows)
+    before = snapshot.files().zone_map().shares_read(boxes)
+    proof = Unseen(analysis, settings, Asked.of(every, every), boxes, before, (1.0, "observed"), now)
+    highest = np.array([each.max() for each in days]).reshape(-1, 16).max(axis=1)
+    return proof, np.array([(highest >= start).mean() for start in starts])
+
+
+def test_merging_many_small_files_saves_files_to_open_and_nothing_else(tmp_path: Path) -> None:
+    """What they read is told by their statistics; the sample, which lacks the outliers, told less of merged ones."""
+    proof, really = many_small_files(tmp_path)
+    (merged,) = candidates_at_first(proof, Plan("t", "id", "", 0, None, "learned", 1))
+    promised = merged.promise
+    assert promised.after == pytest.approx(really.mean())
+    assert promised.after > promised.before
+    assert promised.bytes_saved_per_query <= 0
+    assert promised.page_bytes_saved_per_query is not None
+    assert promised.page_bytes_saved_per_query <= 0
+    assert promised.groups_after >= promised.groups_before
+    assert promised.files_saved_per_query > 0.8 * promised.files_before
+
+
+def _without_footers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (volumes, sizes):
+        monkeypatch.setattr(module, "read_footers", lambda _, paths: Footers((None,) * len(paths)))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("footers", [True, False])
+def test_what_changes_nothing_saves_nothing_by_what_the_sample_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool, footers: bool
+) -> None:
+    """Of files that stay for the most part, and of those that are laid out anew."""
+    if not footers:
+        _without_footers(monkeypatch)
+    proof, _ = many_small_files(tmp_path)
+    file = proof.analysis.sample.file
+    if not exact:
+        proof = replace(proof, before=proof.shares(file))
+    after = proof.shares_in_proportion(file)
+    assert after == pytest.approx(proof.before)
+    stays = proof.promise(Plan("t", "id", "", 0, SPEC, "kept", 1), after, file)
+    assert stays.bytes_saved_per_query == pytest.approx(0.0, abs=1e-6 * stays.bytes_before)
+    assert stays.files_saved_per_query == pytest.approx(0.0, abs=1e-6)
+
+
+def test_where_no_footer_can_be_read_bytes_are_told_by_shares_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All counted as 0 bytes now, and those of new files as their own: each layout seemed to cost bytes."""
+    _without_footers(monkeypatch)
+    proof, _ = many_small_files(tmp_path)
+    spec = KeySpec((FeatureCodes("d", "bigint", tuple(range(20, 1600, 20)), tuple(range(80)), 7),), (0,) * 7)
+    after = np.full(len(proof.boxes), 0.1)
+    promised = proof.promise(Plan("t", "id", "", 0, spec, "learned", 10_000), after)
+    whole = float(proof.analysis.snapshot.files().bytes.sum())
+    assert promised.bytes_before == pytest.approx(promised.before * whole)
+    assert promised.bytes_saved_per_query == pytest.approx((promised.before - 0.1) * whole)
+    assert promised.page_bytes_saved_per_query is not None
+    assert promised.page_bytes_before is not None
+    assert 0 < promised.page_bytes_saved_per_query < promised.page_bytes_before
+    assert promised.files_before > 1
+    assert proof.now is not None
+    assert not proof.now.weighed
+    assert proof.now.mean.bytes == promised.bytes_before, "by which it is told whether a search may pay"

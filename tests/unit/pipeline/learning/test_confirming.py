@@ -14,9 +14,9 @@ from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.predicate import Comparison, Literal
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.zone_map import ColumnZones
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.pipeline.learning import confirming
 from zorder_pipeline.relayout import clustering
 from zorder_pipeline.relayout.cell_zones import CellZones
@@ -103,3 +103,29 @@ def test_a_text_column_that_is_null_in_all_rows_has_no_bounds(partition: bool) -
     equal = to_boxes(Comparison("note", "=", (Literal("string", "x"),)), schema)
     assert not zones.columns["note"].known.any()
     assert not zones.matching(equal).any()
+
+
+def test_merged_files_are_told_by_the_statistics_of_all_that_they_are_made_of() -> None:
+    """Four files of five rows: d has an outlier in one, n is all null in some, u lacks statistics in one."""
+    d = np.array([[1, 5], [11, 900], [21, 25], [31, 35]])
+    known, none = np.ones(4, dtype=np.bool_), np.zeros(4, dtype=np.int64)
+    nulls = np.array([5, 0, 5, 5])
+    zones = {
+        "d": ColumnZones(d[:, 0], d[:, 1], known, none),
+        "n": ColumnZones(none, none + 7, nulls == 0, nulls),
+        "u": ColumnZones(none, none + 7, np.array([True, True, False, True]), none),
+    }
+    map_of = ZoneMap(none + 5, none, zones, all_or_none=True)
+    snapshot: Any = SimpleNamespace(files=lambda: SimpleNamespace(zone_map=lambda: map_of))
+
+    def told(column: str, low: int, became: list[int]) -> tuple[float, float]:
+        boxes: Boxes = ((Range(column, "int", (Interval(low, None),)),),)
+        now, then = confirming.merged_shares(snapshot, np.array(became), [boxes])
+        return float(now[0]), float(then[0])
+
+    assert told("d", 100, [0, 0, 2, 2]) == (0.25, 0.5)
+    assert told("d", 100, [0, 1, 0, 3]) == (0.25, 0.25)
+    assert told("d", 30, [0, 1, 0, 3]) == (0.5, 0.5)
+    assert told("d", 1000, [0, 0, 0, 0]) == (0.0, 0.0)
+    assert told("n", 3, [0, 0, 2, 2]) == (0.25, 0.5)
+    assert told("u", 100, [0, 0, 2, 2]) == (0.25, 0.5), "what lacks statistics is read"

@@ -14,13 +14,16 @@ DAILY = TableSchema((Column("ds", "date", partition=True),))
 QUERIES = (LoggedQuery("t", Opaque("function", ("ds",))),) * 3
 
 
-def notes(monkeypatch: pytest.MonkeyPatch, formatted: int = 0, **learned: tuple[str, ...]) -> tuple[str, ...]:
+def notes(
+    monkeypatch: pytest.MonkeyPatch, formatted: int = 0, weighed: bool | None = None, **learned: tuple[str, ...]
+) -> tuple[str, ...]:
     monkeypatch.setattr(drafting, "without_statistics", lambda _: [])
     told = SimpleNamespace(**({"left_out": (), "late": (), "shortened": (), "name": "tree"} | learned))
     situation = SimpleNamespace(
         changes=(),
         analysis=SimpleNamespace(snapshot=SimpleNamespace(schema=DAILY), queries=QUERIES[:formatted], told={}),
         unsought="",
+        now=None if weighed is None else SimpleNamespace(weighed=weighed),
         blocks=SimpleNamespace(apart=True),
         settings=SimpleNamespace(seconds=2.5),
     )
@@ -39,3 +42,8 @@ def test_what_there_was_no_time_for_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_queries_that_choose_partitions_by_what_is_not_understood_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     (told,) = notes(monkeypatch, formatted=3)
     assert told.startswith("3 queries choose partitions by conditions that are not understood and count as reading all")
+
+
+def test_that_bytes_are_told_without_footers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert notes(monkeypatch, weighed=True) == ()
+    assert notes(monkeypatch, weighed=False) == (drafting.UNWEIGHED,)
