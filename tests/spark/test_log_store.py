@@ -364,6 +364,20 @@ def test_a_delta_table_as_a_log_that_is_changed(store: LogStore, tmp_path: Path,
     assert store.ingest(f"{tmp_path}/the history", wider).log.used == 0
 
 
+def test_a_log_that_is_a_delta_table_without_rows_has_no_queries_yet(store: LogStore, tmp_path: Path) -> None:
+    log = str(tmp_path / "history")
+    rows = pa.table({"statement": pa.array([], pa.string())})
+    write_deltalake(log, rows)
+    assert store.ingest(log, CATALOG).log.lines == 0
+    assert store.ingest(log, CATALOG).log.lines == 0
+    assert (store.load().queries, store.load(["t"], 90).until, store.scans()) == ((), None, {})
+    since = store.kept_since(90)
+    assert since is not None
+    assert (store.expire(since, ["t"]), store.purge(90)) == ({}, {})
+    write_deltalake(log, pa.table({"statement": ["SELECT a FROM t WHERE a = 1"]}), mode="append")
+    assert (store.ingest(log, CATALOG).log.used, _values(store)) == (1, ["a = 1"])
+
+
 @pytest.mark.slow
 def test_a_file_of_a_delta_table_that_cannot_be_read_is_read_once_it_can(store: LogStore, tmp_path: Path) -> None:
     """Nor is what it holds older than what others of the same night had, of which nothing counts until then."""

@@ -123,7 +123,7 @@ class LogStore(PurgedTables):
         """How many stored queries scan each table, by the table's name."""
         from pyspark.sql import functions as F
 
-        if not self.exists("log_files"):
+        if not self.has_queries():
             return {}
         counted = self.current_files().select("run", "source").distinct()
         rows = self.read("query_log").join(counted, ["run", "source"]).groupBy("table_name")
@@ -139,7 +139,7 @@ class LogStore(PurgedTables):
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
-        if not self.exists("log_files"):
+        if not self.has_queries():
             return QueryLog((), 0, 0)
         files = self.current_files()
         rows, last = self.current_queries(files), self.newest_query(files)
