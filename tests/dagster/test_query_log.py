@@ -101,7 +101,7 @@ def test_what_is_older_than_the_retention_is_deleted_and_told(night: Any, monkey
         facts, said = night("/lake/state", instance)
     assert asked == [(None, "/lake/state", ["t", "u"], 30)]
     assert (facts["expired queries"], facts["expired quarantined lines"]) == (1200, 0)
-    assert "deleted 1,200 of the state's query_log, older than 30 days (retention_days)" in said
+    assert "deleted 1,200 of the state's query_log, older than 30 days (retention_days), or read again since" in said
     assert "deleted 2 of the state's recorded, older than 30 days (retention_days)" in said
 
 

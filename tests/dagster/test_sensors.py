@@ -457,6 +457,20 @@ def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
         assert request.tags["zorder/why"] == "120 newer queries filter by other columns than before: 50% moved"
 
 
+def test_queries_by_a_column_s_new_name_have_not_drifted(tmp_path: Path) -> None:
+    store(tmp_path, [asked("cust" if i < 100 else "customer", i) for i in range(150)])
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(drift=0.5)))
+    facts = {"newest query used": MetadataValue.timestamp(START + 99.0)}
+    with DagsterInstance.ephemeral() as instance:
+        for former, moved in (({}, 100), ({"cust": "customer"}, 0)):
+            named = facts | ({"former names of columns": MetadataValue.json(former)} if former else {})
+            instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=named))
+            found = tick(defs, "drift", instance)
+            assert isinstance(found, SensorResult) is bool(moved)
+    assert isinstance(found, SkipReason)
+    assert found.skip_message == "the queries of t moved by 0%"
+
+
 def test_a_tick_that_takes_too_long_goes_on_with_the_next_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

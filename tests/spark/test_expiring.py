@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.query_log.intake.store import LogStore
@@ -69,12 +70,27 @@ def test_what_a_changed_configuration_reads_again_goes_again(spark: SparkSession
     log, state = tmp_path / "log.jsonl", str(tmp_path / "state")
     store = LogStore(spark, state)
     log.write_text(lines("t", 0, 10) + lines("u", 0, 10))
-    for count, tables in ((12, ("t", "u")), (6, ("t",)), (0, ("t", "u")), (18, ("t",))):
+    for count, tables in ((12, ("t", "u")), (8 + 6, ("t",)), (0, ("t", "u")), (4 + 20 + 6, ("t",))):
         store.ingest(str(log), catalog(*tables))
         assert len(stored(store)) == 10
         if count:  # what counts no more, as it was read again, is another configuration's no more
             assert pipeline.expire(spark, state, tables, 3)["query_log"] == count
             assert stored(store) == ["6", "7", "8", "9"]
+
+
+def test_of_a_file_without_times_that_is_written_over_one_night_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """What it replaced counts no more, and has no time to go by; nor have lines of what is not yet told to count."""
+    log, state = tmp_path / "export.sql", str(tmp_path / "state")
+    store = LogStore(spark, state)
+    for night in range(3):
+        log.write_text(f"SELECT a FROM t WHERE a = {night}; SELECT FROM WHERE a = {night} AND (;")
+        store.ingest(str(log), catalog("t"))
+        assert pipeline.expire(spark, state, ["t"], 3) == ({"query_log": 1, "quarantine": 1} if night else {})
+        assert stored(store) == [str(night)]
+    for name in ("query_log", "quarantine"):  # an ingestion that is at work
+        cut_off = store.read(name).withColumn("run", F.lit("at work"))
+        store.append(name, cut_off)
+    assert pipeline.expire(spark, state, ["t"], 3) == {}
 
 
 @pytest.mark.matrix

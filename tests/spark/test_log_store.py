@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import LostRaceError
@@ -360,6 +362,64 @@ def test_a_delta_table_as_a_log_that_is_changed(store: LogStore, tmp_path: Path,
     wider = Catalog({"t": "t", "u": "u"}, CATALOG.schemas)
     assert store.ingest(f"{tmp_path}/the history", wider).log.used == 12
     assert store.ingest(f"{tmp_path}/the history", wider).log.used == 0
+
+
+def test_a_log_that_is_a_delta_table_without_rows_has_no_queries_yet(store: LogStore, tmp_path: Path) -> None:
+    log = str(tmp_path / "history")
+    rows = pa.table({"statement": pa.array([], pa.string())})
+    write_deltalake(log, rows)
+    assert store.ingest(log, CATALOG).log.lines == 0
+    assert store.ingest(log, CATALOG).log.lines == 0
+    assert (store.load().queries, store.load(["t"], 90).until, store.scans()) == ((), None, {})
+    since = store.kept_since(90)
+    assert since is not None
+    assert (store.expire(since, ["t"]), store.purge(90)) == ({}, {})
+    write_deltalake(log, pa.table({"statement": ["SELECT a FROM t WHERE a = 1"]}), mode="append")
+    assert (store.ingest(log, CATALOG).log.used, _values(store)) == (1, ["a = 1"])
+
+
+@pytest.mark.slow
+def test_a_file_of_a_delta_table_that_cannot_be_read_is_read_once_it_can(store: LogStore, tmp_path: Path) -> None:
+    """Nor is what it holds older than what others of the same night had, of which nothing counts until then."""
+    log = tmp_path / "history"
+
+    def append(first: int) -> None:
+        numbers = range(first, first + 3)
+        asked = pa.array([START + i * DAY for i in numbers], pa.timestamp("us", "UTC"))
+        rows = {"statement": [f"SELECT a FROM t WHERE a = {i}" for i in numbers], "ts": asked}
+        write_deltalake(str(log), pa.table(rows), mode="append")
+
+    def taken() -> Path:
+        """The newest file, in whose place nothing can be read."""
+        newest = max(log.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+        file = newest.rename(tmp_path / newest.name)
+        newest.mkdir()
+        return file
+
+    def given_back(file: Path) -> None:
+        (log / file.name).rmdir()
+        file.rename(log / file.name)
+
+    def night() -> tuple[int, int]:
+        found = store.ingest(str(log), CATALOG).log
+        return found.used, found.quarantined.get("unreadable_file", 0)
+
+    append(0)
+    assert night() == (3, 0)
+    append(3)
+    file = taken()
+    append(6)
+    assert [night(), night()] == [(3, 1), (0, 1)]
+    given_back(file)
+    assert [night(), night()] == [(3, 0), (0, 0)]
+    append(9)
+    DeltaTable(str(log)).delete("statement LIKE '%= 9'")
+    file = taken()
+    append(12)
+    assert night() == (0, 1)
+    given_back(file)
+    assert [night(), night()] == [(5, 0), (0, 0)]
+    assert _values(store) == [f"a = {i}" for i in range(15) if i != 9]
 
 
 def test_each_query_says_at_which_level_it_can_skip(store: LogStore, tmp_path: Path) -> None:

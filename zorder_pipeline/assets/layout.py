@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from zorder_pipeline.layout.learn import Learned
     from zorder_pipeline.pipeline import TableAnalysis
 
-__all__ = ["bit_allocation"]
+__all__ = ["FORMER_NAMES", "NEWEST_QUERY", "bit_allocation"]
 
-BIT_ORDER, NEWEST_QUERY = "order of the bits", "newest query used"
+BIT_ORDER, NEWEST_QUERY, FORMER_NAMES = "order of the bits", "newest query used", "former names of columns"
 
 
 def bit_allocation(shelf: Shelf) -> AssetsDefinition:
@@ -95,6 +95,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 )
                 facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)
+                if former := dict(snapshot.asked_schema.former):
+                    facts[FORMER_NAMES] = MetadataValue.json(former)
                 if learned.study is not None:
                     seen = shelf.command("study", "--state", shown_place(shelf.config.state))
                     facts["all trials"] = MetadataValue.text(seen)

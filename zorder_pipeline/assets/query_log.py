@@ -189,9 +189,10 @@ def _expired(
             f"{reason_of(error)}; the next run tries it again"
         )
         return {}
-    for name, count in deleted.items():
-        context.log.info(f"deleted {count:,} of the state's {name}, older than {days} days (retention_days)")
     told = {"expired queries": "query_log", "expired quarantined lines": "quarantine"}
+    for name, count in deleted.items():
+        again = ", or read again since" if name in told.values() else ""
+        context.log.info(f"deleted {count:,} of the state's {name}, older than {days} days (retention_days){again}")
     return {fact: deleted.get(name, 0) for fact, name in told.items()}
 
 

@@ -24,7 +24,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.wording import counted
 
 from .common import Shelf, newest_run
-from .layout import NEWEST_QUERY
+from .layout import FORMER_NAMES, NEWEST_QUERY
 from .ticks import MINUTES, answered_at, at_work, has_failed, looked_at, request_for, warned
 from .unfinished import Unfinished
 from .upstream import NEVER, Relaid
@@ -144,12 +144,12 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 context.update_cursor(table.name)
                 found.append(f"{counted(len(watched) - number, 'table')} from {table.name} on come with the next tick")
                 break
-            learned_until = _learned_until(context.instance, Shelf(config, table))
-            if learned_until is None:
+            if (learned := _learned(context.instance, Shelf(config, table))) is None:
                 continue
+            learned_until, former = learned
             try:
                 queries = queries or StoredQueries(config.state)
-                seen = moved(queries, table.name, learned_until, config.retention_days)
+                seen = moved(queries, table.name, learned_until, config.retention_days, former)
             except (ZorderError, OSError) as error:
                 found.append(warned(context, table, error))
                 continue
@@ -170,8 +170,11 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     return _drift
 
 
-def _learned_until(instance: DagsterInstance, shelf: Shelf) -> float | None:
-    """When the newest query was asked that ``bit_allocation`` used, seconds since 1970; None before there is one."""
+def _learned(instance: DagsterInstance, shelf: Shelf) -> tuple[float, dict[str, str]] | None:
+    """When the newest query was asked that ``bit_allocation`` used, seconds since 1970, and what the table's columns
+    were called before they were renamed; None before there is one.
+    """
     event = instance.get_latest_materialization_event(shelf.key("bit_allocation"))
-    noted = event.asset_materialization.metadata.get(NEWEST_QUERY) if event and event.asset_materialization else None
-    return noted.value if noted is not None and isinstance(noted.value, float) else None
+    told = event.asset_materialization.metadata if event and event.asset_materialization else {}
+    newest, former = (noted.value if (noted := told.get(name)) else None for name in (NEWEST_QUERY, FORMER_NAMES))
+    return (newest, former if isinstance(former, dict) else {}) if isinstance(newest, float) else None

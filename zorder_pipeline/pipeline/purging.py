@@ -41,10 +41,10 @@ def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -
 def expire(spark: SparkSession, state: str, tables: Sequence[str], days: float) -> dict[str, int]:
     """Delete from the state what was asked more than ``days`` days before the newest query, which nights use no more.
 
-    Of whole days, so that it writes once a day at most. Queries without a time stay, as they always count; so do those
-    of tables that logs were read for and that are none of ``tables``, which are another configuration's. All else goes
-    as by `purge`: queries, quarantined lines, what the recorder noted, and notes of relayouts that were begun. What
-    searches tried goes ``days`` days after them.
+    Of whole days, so that it writes once a day at most, or where a log was read again since. Queries without a time
+    stay, as they always count; so do those of tables that logs were read for and that are none of ``tables``, which are
+    another configuration's. All else goes as by `purge`: queries, quarantined lines, what the recorder noted, and notes
+    of relayouts that were begun. What searches tried goes ``days`` days after them.
 
     Args:
         tables: names of all tables of the configuration.

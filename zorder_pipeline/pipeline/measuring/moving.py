@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from zorder_pipeline.query_log.insight import alike
@@ -36,13 +37,16 @@ class Moved:
         return f"{self.newer:,} newer queries filter by other columns than before: {self.distance:.0%} moved"
 
 
-def moved(queries: StoredQueries, table: str, learned_until: float, days: float) -> Moved | None:
+def moved(
+    queries: StoredQueries, table: str, learned_until: float, days: float, former: Mapping[str, str] | None = None
+) -> Moved | None:
     """Compare the stored queries after the newest that a layout was learned from with as many before it.
 
     Args:
         queries: those of the state.
         learned_until: when that one was asked, seconds since 1970 UTC.
         days: how long stored queries count, see ``retention_days``.
+        former: names that columns had before they were renamed, with the name of today.
 
     Returns:
         None when too few queries came since.
@@ -55,5 +59,7 @@ def moved(queries: StoredQueries, table: str, learned_until: float, days: float)
     if newer < FEWEST or newer == len(asked):
         return None
     compared = min(len(asked), newer + max(COMPARED, newer))
-    columns = queries.filtered_columns(table, int(asked[-compared]))[-compared:]
+    stored = queries.filtered_columns(table, int(asked[-compared]))[-compared:]
+    called = {old.lower(): name for old, name in (former or {}).items()}
+    columns = [{called.get(name.lower(), name) for name in names} for names in stored]
     return Moved(1 - alike(columns[:-newer], columns[-newer:]), newer)

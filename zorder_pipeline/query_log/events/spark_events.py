@@ -84,21 +84,19 @@ class _Open:
     counters: set[int] = field(default_factory=set)
 
 
-def executions(lines: Iterable[bytes], types_of: TypesOf = no_types) -> Iterator[Execution]:
+def executions(lines: Iterable[bytes | Exception], types_of: TypesOf = no_types) -> Iterator[Execution]:
     """The executions of an event log's lines, in the order in which they ended; unfinished ones last.
 
     Args:
+        lines: an error stands where a file of the log is damaged, and what was begun before it may end behind it.
         types_of: see `scans_of`.
     """
     reader = _Reader(types_of)
-    number = 0
-    try:
-        for number, raw in enumerate(lines, 1):
+    for number, raw in enumerate(lines, 1):
+        if isinstance(raw, Exception):
+            yield Execution(number, damage="damaged_file", description=str(raw))
+        else:
             yield from reader.line(number, raw)
-    except (OSError, EOFError) as error:
-        yield from reader.rest()
-        yield Execution(number + 1, damage="damaged_file", description=str(error))
-        return
     yield from reader.rest()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, unquote
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.places import filesystem_of, is_uri, said_of, shown_place, without_query
@@ -67,12 +68,14 @@ class Grown:
         new: files all of whose rows are new, in commit order.
         rewritten: files whose rows may have been there before.
         gap: commits since then are gone from its log, so ``rewritten`` are all of its files.
+        vacuumed: files that were added since then are gone, so their rows are in what they were merged into.
     """
 
     version: Version
     new: tuple[DeltaFile, ...] = ()
     rewritten: tuple[DeltaFile, ...] = ()
     gap: bool = False
+    vacuumed: bool = False
 
 
 def files_at(path: str) -> tuple[Version, list[DeltaFile]]:
@@ -89,8 +92,8 @@ def files_since(path: str, since: Version) -> Grown:
     """What a table has got since a version.
 
     While rows were only added, these are the files that were, even if OPTIMIZE has merged them since. Where rows were
-    changed or deleted, it is what lies in files that were not there before; of another table in its place, or where
-    Delta has removed commits since then from the log, all.
+    changed or deleted, or VACUUM has removed what was merged, it is what lies in files that were not there before; of
+    another table in its place, or where Delta has removed commits since then from the log, all.
 
     Args:
         since: with no id where that is not known.
@@ -116,25 +119,30 @@ def _told_by_commits(table: _Table, since: int) -> Grown:
     """
     born: dict[str, dict[str, Any]] = {}
     new: set[str] = set()
+    dropped: set[str] = set()
     changed = False
     for actions in table.commits(since):
         removed = {one["path"]: one for one in _of("remove", actions)}
         restored = any(one.get("operation") == "RESTORE" for one in _of("commitInfo", actions))  # may remove nothing
         changes = restored or any(one.get("dataChange", True) for one in removed.values())
         changed |= changes
+        dropped |= removed.keys()
         for add in _of("add", actions):
+            dropped.discard(add["path"])
             if add["path"] in removed or add["path"] in born:
                 continue  # it has another deletion vector, statistics or tags now
             born[add["path"]] = add
             if add.get("dataChange", True) and not changes:
                 new.add(add["path"])
-    wanted = [name for name in born if changed or name in new]
-    if changed and wanted:
+    vacuumed = not changed and table.lacks(new & dropped)
+    wanted = [name for name in born if changed or vacuumed or name in new]
+    if (changed or vacuumed) and wanted:
         there = {_key(add["path"]) for add in table.adds()}
         wanted = [name for name in wanted if _key(name) in there]
     files = {name: table.file(born[name], table.names) for name in wanted}
     rewritten = tuple(file for name, file in files.items() if name not in new)
-    return Grown(table.version, tuple(file for name, file in files.items() if name in new), rewritten)
+    added = tuple(file for name, file in files.items() if name in new)
+    return Grown(table.version, added, rewritten, vacuumed=vacuumed)
 
 
 class _Table:
@@ -193,11 +201,27 @@ class _Table:
 
     def file(self, add: Mapping[str, Any], names: Names) -> DeltaFile:
         """What an action adds, as it is in this version; ``names`` are those that its partition's columns go by."""
-        key = _key(add["path"])
-        place = filesystem_of(key)[1] if key.startswith("/") or is_uri(key) else f"{self.place}/{key}"
         values = {names.get(name, (name, {}))[0]: value for name, value in add["partitionValues"].items()}
         partition = tuple((name, None if value is None else str(value)) for name, value in values.items())
-        return DeltaFile(place, add["size"], partition, self.names, self.deleted.get(key, b""))
+        deleted = self.deleted.get(_key(add["path"]), b"")
+        return DeltaFile(self._place(add["path"]), add["size"], partition, self.names, deleted)
+
+    def lacks(self, paths: Collection[str]) -> bool:
+        """Whether any file is gone from the filesystem, by the names that actions have for them.
+
+        Raises:
+            LogError: the filesystem does not tell.
+        """
+        try:
+            found = self.filesystem.get_file_info([self._place(path) for path in paths]) if paths else []
+        except OSError as error:
+            raise LogError(f"query log {self.shown} cannot be read: {str(error).splitlines()[0]}") from error
+        return any(info.type == fs.FileType.NotFound for info in found)
+
+    def _place(self, path: str) -> str:
+        """Where a file lies, by the name that its action has for it."""
+        key = _key(path)
+        return filesystem_of(key)[1] if key.startswith("/") or is_uri(key) else f"{self.place}/{key}"
 
     def commits(self, since: int) -> Iterator[list[dict[str, Any]]]:
         """The actions of each commit after version ``since``.

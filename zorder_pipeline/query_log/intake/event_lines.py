@@ -27,18 +27,17 @@ def event_lines(log: LogFile, after: int, types_of: TypesOf) -> Iterator[LogLine
     before: list[int] = []
     count = 0
 
-    def raw_lines() -> Iterator[bytes]:
+    def raw_lines() -> Iterator[bytes | Exception]:
         nonlocal count
         for part in log.parts:
             before.append(count)
-            with open_log(log, part) as stream:
-                while raw := stream.readline(MAX_EVENT):
+            try:
+                for raw in _lines_of(log, part):
                     count += 1
-                    whole = len(raw) < MAX_EVENT or raw.endswith(b"\n")
-                    yield raw if whole else raw[:SKIPPED] + b"\n"  # it is malformed then, if it is one that is read
-                    while not whole:
-                        rest = stream.readline(SKIPPED)
-                        whole = not rest or rest.endswith(b"\n")
+                    yield raw
+            except (OSError, EOFError) as error:
+                count += 1
+                yield error
 
     for found in executions(raw_lines(), types_of):
         part = bisect.bisect_left(before, found.position) - 1
@@ -60,3 +59,14 @@ def event_lines(log: LogFile, after: int, types_of: TypesOf) -> Iterator[LogLine
             reason=found.damage,
             raw=found.description[:RAW] if found.damage else "",
         )
+
+
+def _lines_of(log: LogFile, part: str) -> Iterator[bytes]:
+    """The lines of one file; one that is too long is cut, and so malformed if it is of an event that is read."""
+    with open_log(log, part) as stream:
+        while raw := stream.readline(MAX_EVENT):
+            whole = len(raw) < MAX_EVENT or raw.endswith(b"\n")
+            yield raw if whole else raw[:SKIPPED] + b"\n"
+            while not whole:
+                rest = stream.readline(SKIPPED)
+                whole = not rest or rest.endswith(b"\n")

@@ -133,8 +133,8 @@ def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -
 def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs, progress: Progress) -> Intake:
     """What a Delta table has got since a version; where rows were rewritten that have no times, all that it has."""
     added = files_since(path, since)
-    if added.gap:
-        progress(_over_a_gap(path, since, timed=before.latest is not None))
+    if added.gap or added.vacuumed:
+        progress(_over_a_gap(path, since, vacuumed=added.vacuumed, timed=before.latest is not None))
     if added.rewritten and before.latest is None:
         return _whole_table(path, zone, known, anew=True)
     new = [Part(delta_log(path, file), zone, before.log) for file in added.new]
@@ -145,13 +145,20 @@ def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs
     return Intake(tuple(left), 0, before.log, added.version, at_once=True)
 
 
-def _over_a_gap(path: str, since: Version, timed: bool) -> str:
-    """What counts of a Delta table whose log has lost commits since it was read, and what does not."""
+def _over_a_gap(path: str, since: Version, *, vacuumed: bool, timed: bool) -> str:
+    """What counts of a Delta table that has lost commits, or files, since it was read, and what does not."""
+    kept = "deletedFileRetentionDuration" if vacuumed else "logRetentionDuration"
+    lost = (
+        f"VACUUM has removed files that were added after version {since.number}, up to which it was read, and that "
+        "OPTIMIZE had merged"
+        if vacuumed
+        else f"its Delta log no longer goes back to version {since.number}, up to which it was read"
+    )
     late = "what is later than the newest query read before counts, and what was added late, with a time before that, "
     what = f"{late}is left out" if timed else "all that it holds counts instead of what was read before"
     return (
-        f"query log {shown_place(path)}: its Delta log no longer goes back to version {since.number}, up to which it "
-        f"was read; {what}; raise the log table's delta.logRetentionDuration if nights may pause for so long"
+        f"query log {shown_place(path)}: {lost}; {what}; raise the log table's delta.{kept} if nights may pause for so "
+        "long"
     )
 
 

@@ -65,6 +65,10 @@ class LogTables:
         """Whether one of them was ever written."""
         return is_delta_table(self.spark, self.path(name))
 
+    def has_queries(self) -> bool:
+        """Whether there can be queries that count: of a Delta table without rows the version alone is noted."""
+        return self.exists("log_files") and self.exists("query_log")
+
     def read(self, name: str) -> DataFrame:
         """All rows of one of them.
 
@@ -106,7 +110,7 @@ class LogTables:
         from pyspark.sql import functions as F
 
         last: int | None = files.agg(F.max("watermark")).collect()[0][0]
-        if last is not None and last > latest_moment():
+        if last is not None and last > latest_moment() and self.has_queries():
             last = self.current_queries(files).agg(F.max("query_timestamp")).collect()[0][0]
         return last
 

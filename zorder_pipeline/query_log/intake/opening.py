@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from .codecs import opened
 if TYPE_CHECKING:
     from .files import LogFile
 
-__all__ = ["open_anywhere", "open_log", "unexpected", "unread"]
+__all__ = ["Watched", "open_anywhere", "open_log", "unexpected", "unread"]
 
 
 def open_anywhere(log: LogFile, part: str) -> pa.NativeFile:
@@ -52,6 +53,59 @@ def unexpected(source: str, error: Exception) -> LogError:
     """That reading a log failed in a way that nobody thought of."""
     why = (str(error).splitlines() or [""])[0]
     return LogError(f"query log {source} cannot be read: unexpected {type(error).__name__}: {why}")
+
+
+class Watched:
+    """A part of a log for a decoder that reads at any place, and takes a filesystem that fails for damage.
+
+    Attributes:
+        failure: of the filesystem, whatever the decoder has made of it.
+
+    Raises:
+        LogError: it cannot be opened.
+    """
+
+    def __init__(self, log: LogFile, part: str) -> None:
+        try:
+            self.stream = open_anywhere(log, part)
+            self.size: int = self.stream.size()
+        except (OSError, pa.ArrowException) as error:
+            raise unread(part, error) from error
+        self.part, self.place = part, 0
+        self.failure: LogError | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can be read no more."""
+        return bool(self.stream.closed)
+
+    def close(self) -> None:
+        """Give it back."""
+        self.stream.close()
+
+    def tell(self) -> int:
+        """Where the next bytes come from."""
+        return self.place
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place; one that a damaged file names may lie outside."""
+        place = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self.place, os.SEEK_END: self.size}[whence]
+        if place < 0:
+            raise ValueError(f"there is no byte {place}")
+        self.place = place
+        return place
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; none beyond its end."""
+        left = max(0, self.size - self.place)
+        try:
+            found = bytes(self.stream.read_at(left if size < 0 else min(size, left), self.place)) if left else b""
+        except OSError as error:
+            self.failure = unread(self.part, error)
+            self.failure.__cause__ = error
+            raise
+        self.place += len(found)
+        return found
 
 
 class _Stored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,19 @@ def days_long(days: float) -> int:
     return round(min(days, EVER) * DAY)
 
 
+@dataclass(frozen=True)
+class _Uncounted:
+    """Rows of a table that count no more.
+
+    Attributes:
+        runs: ingestions of which none counts.
+        left: run and source of those whose run has other files that count.
+    """
+
+    runs: list[str]
+    left: set[tuple[str, str]]
+
+
 class PurgedTables(LogTables):
     """The tables of which rows are deleted, in one way: Delta's history says nothing of whose they were."""
 
@@ -53,28 +67,37 @@ class PurgedTables(LogTables):
         if not names:
             return deleted
         oldest = F.date_sub(F.current_date(), min(days, EVER))
-        counted, valid = [], set[tuple[str, str]]()
+        early = []
         if self.exists("log_files"):  # not after a first ingestion that was cut off
-            done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
-            counted = done.distinct().collect()
-            valid = {(row["run"], row["source"]) for row in self.current_files().select("run", "source").collect()}
-        runs, early = {row["run"] for row in counted}, [row["run"] for row in counted if row["early"]]
-        alive = {run for run, _ in valid}
-        for name in names:
-            rows = self.read(name)
-            newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
-            written = rows.groupBy("run", "source").agg(newest.alias("late")).collect()
-            told = [((row["run"], row["source"]), row["late"]) for row in written]
-            dead = {pair for pair, late in told if pair not in valid and (late or pair[0] in runs)}
-            left = {pair for pair in dead if pair[0] in alive}  # of runs whose other files count
-            condition = F.col("run").isin([*{run for run, _ in dead} - alive])
+            done = self.read("log_files").where(F.to_date("ingested_at") < oldest).select("run").distinct()
+            early = [row["run"] for row in done.collect()]
+        for name, uncounted in self._uncounted(names).items():
+            condition = F.col("run").isin(uncounted.runs)
             if user is None:
                 to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
                 condition |= (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
             # a quarantine that was written before its lines had users has none to delete
-            whose = [(user,)] if user is not None and "user" in rows.columns else []
-            deleted[name] = self._erased(name, condition, whose, left)
+            whose = [(user,)] if user is not None and "user" in self.read(name).columns else []
+            deleted[name] = self._erased(name, condition, whose, uncounted.left)
         return deleted
+
+    def _uncounted(self, names: Sequence[str]) -> dict[str, _Uncounted]:
+        """What counts no more of some tables, see `purge`."""
+        from pyspark.sql import functions as F
+
+        runs, valid = set[str](), set[tuple[str, str]]()
+        if self.exists("log_files"):
+            runs = {row["run"] for row in self.read("log_files").select("run").distinct().collect()}
+            valid = {(row["run"], row["source"]) for row in self.current_files().select("run", "source").collect()}
+        alive, found = {run for run, _ in valid}, dict[str, _Uncounted]()
+        for name in names:
+            newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
+            written = self.read(name).groupBy("run", "source").agg(newest.alias("late")).collect()
+            told = [((row["run"], row["source"]), row["late"]) for row in written]
+            dead = {pair for pair, late in told if pair not in valid and (late or pair[0] in runs)}
+            left = {pair for pair in dead if pair[0] in alive}
+            found[name] = _Uncounted(sorted({run for run, _ in dead} - alive), left)
+        return found
 
     def kept_since(self, days: float) -> int | None:
         """The beginning of the day, in UTC, before which no query counts that has a time; None where none is as old.
@@ -96,9 +119,10 @@ class PurgedTables(LogTables):
     def expire(self, since: int, tables: Sequence[str]) -> dict[str, int]:
         """Delete the queries that were asked before ``since``, and quarantined lines of earlier days; rows by table.
 
+        What counts no more goes, too, as by `purge`: a file without times that is written over leaves some each night.
         Queries without a time stay, as they always count, and so do those of tables that logs were read for and that
         are none of ``tables``: another configuration has them, which may take older ones. Nothing is written where
-        nothing is that old, which Delta's statistics tell.
+        there is nothing to delete.
 
         Args:
             since: from `kept_since`.
@@ -117,8 +141,12 @@ class PurgedTables(LogTables):
             & ~F.col("table_name").isin(names_of(others)),
             "quarantine": F.col("query_date") < day,
         }
-        found = {name: rows for name, rows in old.items() if self.exists(name) and self.read(name).where(rows).head(1)}
-        return {name: self._erased(name, rows) for name, rows in found.items()}
+        deleted: dict[str, int] = {}
+        for name, uncounted in self._uncounted([name for name in old if self.exists(name)]).items():
+            rows = old[name] | F.col("run").isin(uncounted.runs)
+            if uncounted.left or self.read(name).where(rows).head(1):
+                deleted[name] = self._erased(name, rows, left=uncounted.left)
+        return deleted
 
     def _erased(
         self, name: str, condition: Column, whose: Collection[Sequence[str]] = (), left: Collection[Sequence[str]] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -19,7 +20,7 @@ from zorder_pipeline.query_log.events.plan_scans import TypesOf, no_types
 from .delta_table import DeltaFile, Names
 from .event_lines import event_lines
 from .files import LogFile
-from .opening import open_anywhere, open_log, unread
+from .opening import Watched, open_log
 from .records import RAW, LogLine, line_of
 from .texts import Fed, as_utf8, statements_of
 
@@ -223,9 +224,9 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
     """Rows by their number in the file; of a Delta table's as that has them, without those that are deleted."""
     number, table = 0, log.delta or DeltaFile("", 0)
     deleted = np.unpackbits(np.frombuffer(table.deleted, dtype=np.uint8))
-    try:
-        with _to_be_read(log) as stream:
-            for batch in pq.ParquetFile(stream).iter_batches(BATCH):
+    with contextlib.closing(Watched(log, log.parts[0])) as stored:
+        try:
+            for batch in pq.ParquetFile(stored).iter_batches(BATCH):
                 for record in _records(batch):
                     number += 1
                     if number <= len(deleted) and deleted[number - 1]:
@@ -234,17 +235,10 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
                         yield LogLine(log.source, number, reason="invalid_utf8", raw=str(record))
                     else:
                         yield line_of(log.source, number, _renamed(record, table.names) | dict(table.partition))
-    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
-        yield _damaged(log, number, error)
-
-
-def _to_be_read(log: LogFile) -> pa.NativeFile:
-    try:
-        return open_anywhere(log, log.parts[0])
-    except OSError as error:
-        if log.delta is not None:  # the table's version has been told of: it counts as damage
-            raise
-        raise unread(log.parts[0], error) from error
+        except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
+            if stored.failure is not None:
+                raise stored.failure from stored.failure.__cause__
+            yield _damaged(log, number, error)
 
 
 def _renamed(value: Any, names: Names) -> Any:

@@ -103,12 +103,15 @@ class LogStore(PurgedTables):
         """
         path = turn.path
         left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
+        whole = True
         version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
         for i, batch in enumerate(left, 1):
             size = sum(part.log.size for part in batch)
             of = shown_place(path)
             progress(f"reading {counted(len(batch), 'log file')} of {of}, {size / 1e6:,.1f} MB")
-            added.append(self._add(batch, turn, catalog, generation, version if i == len(left) else [], progress))
+            last = version if i == len(left) and whole else []
+            added.append(self._add(batch, turn, catalog, generation, last, progress))
+            whole &= added[-1].files == len(batch)  # what was left of a table is looked for again by its older version
         if not left:
             self._commit(turn, uuid.uuid4().hex, generation, catalog, version)
 
@@ -120,7 +123,7 @@ class LogStore(PurgedTables):
         """How many stored queries scan each table, by the table's name."""
         from pyspark.sql import functions as F
 
-        if not self.exists("log_files"):
+        if not self.has_queries():
             return {}
         counted = self.current_files().select("run", "source").distinct()
         rows = self.read("query_log").join(counted, ["run", "source"]).groupBy("table_name")
@@ -136,7 +139,7 @@ class LogStore(PurgedTables):
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
-        if not self.exists("log_files"):
+        if not self.has_queries():
             return QueryLog((), 0, 0)
         files = self.current_files()
         rows, last = self.current_queries(files), self.newest_query(files)
@@ -165,7 +168,11 @@ class LogStore(PurgedTables):
         version: list[Record],
         progress: Progress,
     ) -> StoredLog:
-        """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
+        """Read one batch on Spark and commit it, the last one of a Delta table with its version if all was read.
+
+        Nothing of it is committed where rows of a table were rewritten and some could not be read: of these would be
+        left out, the next time, what is as old as the newest of the others.
+        """
         from pyspark import StorageLevel
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -184,12 +191,15 @@ class LogStore(PurgedTables):
                 shares.setdefault(share["source"], []).append(share)
             moved = {source for source, each in shares.items() if is_moved(each)}
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
+            if moved and any(part.log.delta and part.since is not None for part in parts):
+                found = []
             records = [record_of(part, shares[part.log.source]) for part in found]
-            self._commit(turn, run, generation, catalog, [*records, *version])
+            self._commit(turn, run, generation, catalog, [*records, *([] if moved else version)])
         finally:
             rows.unpersist()
         failed = failed_of(counted)
-        told = [*(share for share in counted if share["source"] not in moved), *failed.values()]
+        read = {part.log.source for part in found}
+        told = [*(share for share in counted if share["source"] in read), *failed.values()]
         for source in sorted(moved):
             gone = f"query log {source} was removed or written anew meanwhile; what is there next time is read then"
             progress(f"{failed[source]['text']}; it is read once it can be" if source in failed else gone)

@@ -81,3 +81,9 @@ def test_queries_of_one_moment_are_compared_as_many_as_asked_for(tmp_path: Path)
     write_deltalake(str(tmp_path / "query_log"), pa.Table.from_pylist(rows))
     write_deltalake(str(tmp_path / "log_files"), pa.Table.from_pylist([files]))
     assert moved(StoredQueries(str(tmp_path)), "t", START + 2.0, 90) == Moved(1.0, FEWEST)
+
+
+def test_a_column_that_was_renamed_is_no_other_one(tmp_path: Path) -> None:
+    queries = stored(tmp_path)
+    moments = START + len(COLUMNS) - 500 - 1
+    assert moved(queries, "t", moments, 90, {"A": "b", "c": "b"}) == Moved(0.0, 500)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,32 @@ def test_a_history_server_folder(tmp_path: Path) -> None:
     (compacted / "events_1_local-3.compact").write_bytes(b"".join(lines[:3]))
     (compacted / "events_2_local-3").write_bytes(b"".join(lines[100:]))
     assert ingest([str(compacted)]).used < whole.used
+
+
+def test_a_damaged_file_of_a_rolling_log_costs_no_later_one(tmp_path: Path) -> None:
+    """Nor an execution that began before the damage and ended behind it."""
+    scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "Format": "Parquet"}
+    scan |= {"ReadSchema": "struct<a:int>", "PartitionFilters": "[]"}
+    events = []
+    for i in range(120):
+        pair = _log(scan | {"DataFilters": f"[(a#1 = {i})]"}, random.Random(i).randbytes(50).hex())
+        events += [event.replace(b'"executionId": 1', b'"executionId": %d' % i) for event in pair]
+    events.insert(200, events.pop(1))  # the first one ends in the last file
+    log = tmp_path / "eventlog_v2_app"
+    log.mkdir()
+    for part in range(3):
+        packed = gzip.compress(b"".join(events[part * 80 : part * 80 + 80]))
+        (log / f"events_{part + 1}_app").write_bytes(packed if part != 1 else packed[:-1_500])
+    (listed,) = list_logs(str(tmp_path))
+    lines = list(lines_of(listed))
+    (damage,) = (line for line in lines if line.reason == "damaged_file")
+    assert 20_000_000_030 < damage.position < 20_000_000_081
+    read = {line.execution.scans[0].predicate.to_sql() for line in lines if line.execution and line.reason is None}
+    assert {"a = 0", *(f"a = {i}" for i in (*range(1, 40), *range(81, 120)))} <= read
+    assert len(read) < 115
+    behind = [line for line in lines_of(listed, after=damage.position) if line.reason is None]
+    assert all(line.position > 30_000_000_000 for line in behind)
+    assert len({line.position for line in lines}) == len(lines)
 
 
 @pytest.mark.parametrize("old_state", [False, True])

@@ -180,6 +180,40 @@ def test_where_commits_are_gone_what_is_later_counts_and_the_next_night_goes_on(
     assert (log.read[-2:], len(log.said)) == ([20, 21], 1)
 
 
+@pytest.mark.parametrize("deleting", [False, True])
+def test_what_optimize_merged_before_vacuum_took_it_away_is_read_in_what_it_was_merged_into(
+    log: Log, deleting: bool
+) -> None:
+    """Both run between two nights, as OPTIMIZE and VACUUM of a schedule do."""
+    log.write(10, 2)
+    log.write(12, 2)
+    if deleting:
+        log.delta.delete("statement LIKE '%= 3'")
+    log.delta.optimize.compact()
+    log.write(14, 2)
+    log.delta.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    log.night()
+    assert log.read == [i for i in range(16) if i != 3 or log.timed or not deleting]
+    what = "with a time before that, is left out" if log.timed else "all that it holds counts instead"
+    assert [("VACUUM" in said, what in said) for said in log.said] == [(True, True)] * (not deleting)
+    assert log.night() == 0
+    log.write(20, 2)
+    assert log.night() == 1
+    assert log.read[-2:] == [20, 21]
+
+
+def test_of_files_that_vacuum_left_all_is_read_also_what_was_added_late(tmp_path: Path) -> None:
+    log = Log(tmp_path, True)
+    log.write(5, 5)
+    log.night()
+    log.write(10, 2)
+    log.delta.optimize.compact()
+    log.write(0, 2)
+    log.delta.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    log.night()
+    assert log.read == [0, 1, *range(5, 12)]
+
+
 def test_in_memory_a_table_is_what_it_is_now(log: Log) -> None:
     log.delta.delete("statement LIKE '%= 3'")
     found = ingest([log.path])

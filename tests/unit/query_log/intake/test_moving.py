@@ -8,11 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.pipeline.logs import ingest as logs_of
 from zorder_pipeline.query_log.intake import files, opening, reader
+from zorder_pipeline.query_log.intake.delta_table import DeltaFile
 from zorder_pipeline.query_log.intake.files import LogFile, list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.intake import find_new
@@ -234,6 +238,47 @@ def test_parquet_that_cannot_be_opened_is_told_from_damaged_one(tmp_path: Path) 
         list(reader.lines_of(LogFile(str(tmp_path / "no.parquet"), "parquet", (str(tmp_path / "no.parquet"),), 5)))
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
     assert ingest([str(tmp_path / "bad.parquet")]).quarantined == {"damaged_file": 1}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+@pytest.mark.parametrize("fine", range(4))
+def test_a_filesystem_that_fails_is_no_damage_of_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, fine: int
+) -> None:
+    """Such a file was recorded as read, with its first rows alone."""
+    made = pa.table({"statement": [f"SELECT a FROM t WHERE a = {i}" for i in range(6_000)]})
+    log = tmp_path / "a.parquet"
+    pq.write_table(made, log, row_group_size=2_000)
+    reads = iter(range(1_000))
+
+    class Failing:
+        def __init__(self, part: str) -> None:
+            self.file = fs.LocalFileSystem().open_input_file(part)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def read_at(self, size: int, place: int) -> bytes:
+            if next(reads) >= fine:
+                raise OSError("When reading information for key: AWS Error NETWORK_CONNECTION: timeout")
+            return self.file.read_at(size, place)
+
+    monkeypatch.setattr(opening, "open_anywhere", lambda log, part: Failing(part))
+    read = LogFile(str(log), kind, (str(log),), log.stat().st_size, delta=DeltaFile(str(log), 1))
+    (row,) = told(Part(read, "UTC", "a"))
+    assert (row["counts"]["moved"], row["counts"]["quarantined"]) == (True, {"unreadable_file": 1})
+    assert "NETWORK_CONNECTION" in row["text"]
+
+
+def test_a_place_that_damaged_parquet_names_is_no_failure_of_its_filesystem(tmp_path: Path) -> None:
+    log = tmp_path / "a.parquet"
+    log.write_bytes(b"0123456789")
+    stored = opening.Watched(LogFile(str(log), "parquet", (str(log),), 10), str(log))
+    assert (stored.seek(-3, 2), stored.read(), stored.tell()) == (7, b"789", 10)
+    assert (stored.seek(-1, 1), stored.read(1)) == (9, b"9")
+    assert (stored.seek(10**15), stored.read(5), stored.failure) == (10**15, b"", None)
+    with pytest.raises(ValueError, match="no byte -1"):
+        stored.seek(-1)
 
 
 def executions(first: int, count: int) -> str:
