@@ -232,6 +232,25 @@ def test_a_scan_is_explained_at_its_version(spark: SparkSession, tables: dict[st
             zorder_pipeline.explain(spark, path, "id = 1", version=wrong)
 
 
+def test_an_explained_scan_tells_the_files_that_the_scan_reads(spark: SparkSession, tables: dict[str, str]) -> None:
+    """By another table in a subquery all were told to be read, and few where `_metadata` leaves them to Delta."""
+    path, state = tables["planes"], tables["state"]
+    both = f"{LATE} AND id IN (SELECT id FROM delta.`{tables['flights']}`)"
+    for condition in (both, f"{LATE} AND _metadata.file_size > 0", f"{LATE} AND id >= 0"):
+        told = zorder_pipeline.explain(spark, path, condition, state=state)
+        scanned = zorder_pipeline.scan(spark, path, condition, state=state)
+        files = [name for name in scanned.inputFiles() if "/planes/" in name]
+        assert told.table.endswith("planes")
+        if told.files_read is None:
+            assert "_metadata" in (told.left_to_delta or "")
+            assert "left to Delta" in str(told)
+        else:
+            assert told.files_read == len(files) < told.files
+    by_chance = zorder_pipeline.explain(spark, path, "rand() < 2 AND id = 5", state=state)
+    assert (by_chance.files_read, by_chance.files) == (None, 3)
+    assert by_chance.left_to_delta
+
+
 def test_the_command_tells_the_same(
     spark: SparkSession,
     tables: dict[str, str],

@@ -18,7 +18,7 @@ import zorder_pipeline
 from tests.spark.conditions import Conditions
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.reading.choosing import understood
+from zorder_pipeline.pipeline.reading.choosing import with_fewer_files
 from zorder_pipeline.pipeline.reading.known_files import known_files
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
@@ -96,7 +96,8 @@ def _check(spark: SparkSession, table: tuple[str, str], conditions: Sequence[str
     index = [place[str(name)] for name in same_files(found["file"].tolist(), known.snapshot.location, names)]
     read = 0
     for i, condition in enumerate(conditions):
-        mask, _ = known.selected(understood(known, condition))
+        (chosen,) = with_fewer_files(rows.where(condition), state).chosen
+        mask = np.logical_or.reduce(chosen.delta) if chosen.mask is None else chosen.mask
         needed = np.zeros(len(names), dtype=bool)
         needed[index] = found[f"c{i}"].to_numpy()
         assert not (needed & ~mask).any(), condition

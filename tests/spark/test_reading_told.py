@@ -13,12 +13,13 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+import zorder_pipeline
 from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.java import java_class
 from zorder_pipeline.reading import session
 from zorder_pipeline.reading.session import session_of
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 
 def _retold(path: str, change: Callable[[str], str]) -> str:
@@ -66,6 +67,26 @@ def test_where_delta_reads_no_bounds_without_nan_leave_no_file_out(
         read_alike(spark, path, state, condition)
     assert read_alike(spark, path, state, "(f > 5) IS TRUE") == 2
     assert read_alike(spark, path, state, "f > 5") == (0 if counted else 2)
+
+
+def test_only_files_whose_rows_are_not_told_are_counted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of the table was, with each new version, and a recording took that for a user's query."""
+    path, folder = str(tmp_path / "t"), str(tmp_path / "noted")
+    for rows in (3, 5, 7):
+        spark.range(rows).selectExpr("id", "'a b' p").coalesce(1).write.partitionBy("p").format("delta").mode(
+            "append"
+        ).save(path)
+    path = _retold(path, lambda text: re.sub(r'\\"numRecords\\":5,', "", text))
+    monkeypatch.setattr(TableSnapshot, "read", None)
+    with zorder_pipeline.record(spark, state=folder, every=None) as recording:
+        files = open_table(spark, path).files()
+        assert files.uncounted is not None
+        assert sorted(zip(files.rows.tolist(), files.uncounted.tolist(), strict=True)) == [
+            (3, False), (5, True), (7, False),
+        ]  # fmt: skip
+        assert recording.flush() == 0
 
 
 @pytest.mark.matrix

@@ -361,6 +361,9 @@ def test_where_it_cannot_record_it_says_so(spark: SparkSession) -> None:
 
     with pytest.raises(UnsupportedTableError, match="Spark Connect"):
         zorder_pipeline.record(Connect(), state="/tmp/none")  # type: ignore[arg-type]
+    for every in (0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ZorderError, match=r"^every is .*; give seconds above 0, or None to append only on flush"):
+            zorder_pipeline.record(spark, state="/tmp/none", every=every)
 
 
 @pytest.mark.slow

@@ -244,14 +244,11 @@ def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
 
 def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) -> Floats:
     """Rows that each query reads through ``zorder_pipeline.scan``."""
-    from zorder_pipeline.pipeline.reading.choosing import understood
-    from zorder_pipeline.pipeline.reading.known_files import known_files
-    from zorder_pipeline.pipeline.reading.reports import report_on
-    from zorder_pipeline.relayout.snapshot import open_table
+    from zorder_pipeline import pipeline
 
-    known = known_files(spark, open_table(spark, str(path)), state)
-    reports = (report_on(known, understood(known, _condition(text))) for text in asked)
-    return np.array([report.rows_read for report in reports], dtype=np.float64)
+    reports = [pipeline.explain(spark, str(path), _condition(text), state=state) for text in asked]
+    read = [report.rows if report.rows_read is None else report.rows_read for report in reports]
+    return np.array(read, dtype=np.float64)
 
 
 WORKLOAD = Workload(

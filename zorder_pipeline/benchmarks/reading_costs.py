@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import count, islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from .harness import Progress, ratio
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.model.predicate import Predicate
     from zorder_pipeline.pipeline.reading.recording import Recording
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -42,8 +43,9 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     left, and ``scan a fifth`` one where every fifth is.
     """
     from zorder_pipeline import pipeline
-    from zorder_pipeline.pipeline.reading.choosing import understood
+    from zorder_pipeline.pipeline.reading.choosing import conditions_of
     from zorder_pipeline.pipeline.reading.known_files import known_files
+    from zorder_pipeline.reading.relations import analysed, relations
 
     progress(f"pruning {PRUNED_FILES:,} files")
     table, state = folder / uuid.uuid4().hex[:8], str(folder / f"state-{uuid.uuid4().hex[:8]}")
@@ -52,13 +54,18 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     )
     known = known_files(spark, _pretend(spark, table, state), state)
     condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
-    asked = understood(known, condition)
+
+    def understand() -> Sequence[Predicate]:
+        plan = analysed(known.snapshot.read().where(condition))
+        (relation,) = relations(plan)
+        found = conditions_of(spark, plan, {relation.number: (relation, known)})[relation.number]
+        assert not isinstance(found, str), found
+        return found
+
+    (asked,) = understand()
 
     def select() -> object:
         return known.tests.matching(known.boxes(asked))
-
-    def understand() -> object:
-        return understood(known, condition)
 
     def scan() -> object:
         return pipeline.scan(spark, str(table), condition, state=state)
@@ -73,7 +80,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     times = {name: _milliseconds(call) for name, call in calls.items()}
     read = {"files read": condition, "files read of a fifth": FIFTH}
     times |= {
-        name: float(pipeline.explain(spark, str(table), text, state=state).files_read) for name, text in read.items()
+        name: float(pipeline.explain(spark, str(table), text, state=state).files_read or 0)
+        for name, text in read.items()
     }
     progress(f"pruning: {json.dumps(times)}")
     return times

@@ -258,9 +258,9 @@ def _counted(
     records: npt.NDArray[np.float64],
     deleted: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Rows of files whose AddFile does not say how many, counted."""
+    """Rows of files whose AddFile does not say how many, counted in these files alone."""
     with alone(snapshot.spark, ALL_ROWS) as spark:
-        rows = snapshot.in_session(spark).read()
+        rows = snapshot.in_session(spark).read_files(path[np.isnan(records)].tolist())
         counts = rows.groupBy(rows.metadataColumn("_metadata").getField("file_path").alias("path")).count().collect()
     live = {real_path(row["path"], ""): row["count"] for row in counts}
     found = np.array([live.get(real_path(item, snapshot.location), 0) for item in path]) + deleted

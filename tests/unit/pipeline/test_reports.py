@@ -9,7 +9,7 @@ import numpy as np
 
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque
 from zorder_pipeline.pipeline.reading.choosing import NO_FEWER, Chosen, Reading
-from zorder_pipeline.pipeline.reading.reports import ScanReport, StatementReport, of_reading, unread
+from zorder_pipeline.pipeline.reading.reports import StatementReport, of_reading, unread
 from zorder_pipeline.reading.prune import Excluded
 
 FILES = SimpleNamespace(rows=np.array([10, 20, 30, 40]), bytes=np.array([1, 2, 3, 4]))
@@ -101,13 +101,3 @@ def test_what_is_not_known_is_not_told() -> None:
     report = of_reading(left, [unread(_known().snapshot, "the whole statement is left to Spark")])
     assert str(report).splitlines()[:2] == ["left to Spark: it is a stream", "file:/t at version 7: 4 files, 100 rows"]
     assert report.to_json()["relations"][0]["files_read"] is None
-
-
-def test_a_scan_has_the_same_form() -> None:
-    report = ScanReport("file:/t", 7, 4, 100, 10, 1, 40, 4, 3, (BY_BOUNDS,), "a = 5")
-    assert str(report).splitlines() == [
-        "file:/t at version 7: 1 of 4 files, 40 of 100 rows (Delta alone: 3 files)",
-        "  1 file excluded by Delta's min/max of a",
-        "  asked: a = 5",
-    ]
-    assert report.to_json()["excluded"] == [{"kind": "delta", "name": "a", "files": 1}]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Chosen", "Reading", "understood", "with_fewer_files"]
+__all__ = ["Chosen", "Reading", "conditions_of", "with_fewer_files"]
 
 _log = logging.getLogger(__name__)
 
@@ -110,33 +110,6 @@ def _failed(error: Exception) -> str:
     return why
 
 
-def understood(known: KnownFiles, condition: str) -> Predicate:
-    """The condition as far as it is understood.
-
-    Raises:
-        AnalysisException: Spark does not take it for a condition on the table.
-    """
-    rows = known.snapshot.read().where(condition)
-    rows.schema  # noqa: B018 - Spark Connect would not look before
-    try:
-        return _asked_of(known, rows) or And(())
-    except LeftAsItIs:
-        return And(())
-    except Exception as error:
-        _failed(error)
-        return And(())
-
-
-def _asked_of(known: KnownFiles, rows: DataFrame) -> Predicate | None:
-    """What a query asks of the only table that it reads."""
-    plan = analysed(rows)
-    tables = relations(plan)
-    if len(tables) != 1:
-        return None
-    asked = _conditions(known.snapshot.spark, plan, {tables[0].number: (tables[0], known)})[tables[0].number]
-    return None if isinstance(asked, str) else asked[0]
-
-
 def _with_fewer_files(rows: DataFrame, state: str | None) -> Reading:
     """The query with other files behind its relations.
 
@@ -152,7 +125,7 @@ def _with_fewer_files(rows: DataFrame, state: str | None) -> Reading:
             tables[relation.number] = relation, known_files(spark, _snapshot_of(spark, relation, newest), state)
     if not tables:
         raise LeftAsItIs("it reads no Delta table")
-    asked = _conditions(spark, plan, {number: pair for number, pair in tables.items() if pair[0].replaceable})
+    asked = conditions_of(spark, plan, {number: pair for number, pair in tables.items() if pair[0].replaceable})
     chosen, replaced = [], {}
     for number, (relation, known) in tables.items():
         one = _chosen(known, asked.get(number, relation.otherwise or NO_SCAN))
@@ -188,7 +161,7 @@ def _snapshot_of(spark: SparkSession, relation: Relation, newest: dict[str, Tabl
     return found
 
 
-def _conditions(spark: SparkSession, plan: JavaObject, tables: _Tables) -> _Asked:
+def conditions_of(spark: SparkSession, plan: JavaObject, tables: _Tables) -> _Asked:
     """What each scan of a table asks of it, by the relation's number, or why that is not known."""
     if not tables or reads_otherwise(spark):  # values are not those of the log's bounds: what Delta skips is enough
         return dict.fromkeys(tables, UNUSUAL)

@@ -228,8 +228,8 @@ def record(
 
     Raises:
         UnsupportedTableError: a Spark Connect session.
-        ZorderError: no state is named, the folder of spilled files belongs to somebody else, or another recording of
-            the session, with some of these tables, is at work for this state.
+        ZorderError: no state is named, ``every`` is no time, the folder of spilled files belongs to somebody else, or
+            another recording of the session, with some of these tables, is at work for this state.
 
     ::
 
@@ -239,6 +239,8 @@ def record(
     folder = state_of(spark, state) if has_jvm(spark) else state or ""
     if folder is None:
         raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
+    if every is not None and not 0 < every < threading.TIMEOUT_MAX:
+        raise ZorderError(f"every is {every!r}; give seconds above 0, or None to append only on flush and stop")
     told = json.dumps([folder, sorted((tables or {}).items())])  # who records other tables leaves ours out
     name = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
     place = (

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from zorder_pipeline.model.predicate import Or, Predicate
+from zorder_pipeline.model.predicate import Or
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .choosing import Chosen, Reading
-from .known_files import KnownFiles
 
-__all__ = ["RelationReport", "ScanReport", "StatementReport", "of_reading", "report_on", "unread"]
+__all__ = ["RelationReport", "StatementReport", "of_reading", "of_relation", "unread"]
 
 _WORDS = {
     "partition": "the partition column",
@@ -29,7 +28,7 @@ _WORDS = {
 }
 
 
-def _lines(report: ScanReport | RelationReport) -> list[str]:
+def _lines(report: RelationReport) -> list[str]:
     """What is read, which statistic excluded the rest, and by what it was asked."""
     read = f"{counted(report.files, 'file')}, {counted(report.rows, 'row')}"
     if report.files_read is not None:
@@ -44,42 +43,8 @@ def _lines(report: ScanReport | RelationReport) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ScanReport:
-    """What a scan reads of one table, and why not more.
-
-    Attributes:
-        table: location of the table.
-        version: the version that is read.
-        files, rows, bytes: of that version.
-        files_read, rows_read, bytes_read: of the files that may match.
-        delta_files_read: files that Delta's own selection would read.
-        excluded: files by the first statistic that excluded them.
-        asked: the part of the predicate that statistics were asked for, in SQL.
-    """
-
-    table: str
-    version: int
-    files: int
-    rows: int
-    bytes: int
-    files_read: int
-    rows_read: int
-    bytes_read: int
-    delta_files_read: int
-    excluded: tuple[Excluded, ...]
-    asked: str
-
-    def __str__(self) -> str:
-        return "\n".join(_lines(self))
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready form: the attributes, those of ``excluded`` as an object each."""
-        return _json(self)
-
-
-@dataclass(frozen=True)
 class RelationReport:
-    """What a statement reads of one of its tables, and why not more, or why nobody knows.
+    """What a scan or a statement reads of a table, and why not more, or why nobody knows.
 
     Attributes:
         table: location of the table.
@@ -110,6 +75,10 @@ class RelationReport:
         left = [f"  left to Delta: {self.left_to_delta}"] if self.left_to_delta is not None else []
         return "\n".join([*_lines(self), *left])
 
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form: the attributes, those of ``excluded`` as an object each."""
+        return {**asdict(self), "excluded": [asdict(item) for item in self.excluded]}
+
 
 @dataclass(frozen=True)
 class StatementReport:
@@ -130,27 +99,7 @@ class StatementReport:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form: the attributes, each relation an object of its own."""
-        return {"relations": [_json(each) for each in self.relations], "left_to_spark": self.left_to_spark}
-
-
-def _json(report: ScanReport | RelationReport) -> dict[str, Any]:
-    return {**asdict(report), "excluded": [asdict(item) for item in report.excluded]}
-
-
-def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
-    """What a scan of ``known`` with this predicate reads."""
-    told = known.told([predicate])
-    mask, delta = (selected & known.in_partitions(predicate, told) for selected in known.selected(predicate))
-    files = known.snapshot.files()
-    return ScanReport(
-        **_whole(known.snapshot),
-        files_read=int(mask.sum()),
-        rows_read=int(files.rows[mask].sum()),
-        bytes_read=int(files.bytes[mask].sum()),
-        delta_files_read=int(delta.sum()),
-        excluded=known.tests.excluded(known.boxes(predicate, told), delta),
-        asked=predicate.to_sql(),
-    )
+        return {"relations": [each.to_json() for each in self.relations], "left_to_spark": self.left_to_spark}
 
 
 def of_reading(reading: Reading, unread: Sequence[RelationReport]) -> StatementReport:
@@ -161,7 +110,7 @@ def of_reading(reading: Reading, unread: Sequence[RelationReport]) -> StatementR
     """
     if reading.left is not None:
         return StatementReport(tuple(unread), reading.left)
-    return StatementReport(tuple(map(_of_relation, reading.chosen)), None)
+    return StatementReport(tuple(map(of_relation, reading.chosen)), None)
 
 
 def unread(snapshot: TableSnapshot, why: str) -> RelationReport:
@@ -169,7 +118,8 @@ def unread(snapshot: TableSnapshot, why: str) -> RelationReport:
     return RelationReport(**_whole(snapshot), **_nothing_known(), left_to_delta=why)
 
 
-def _of_relation(chosen: Chosen) -> RelationReport:
+def of_relation(chosen: Chosen) -> RelationReport:
+    """What is read of one table."""
     known, files = chosen.known, chosen.known.snapshot.files()
     if chosen.asked is None:
         return unread(known.snapshot, chosen.why or "")

@@ -15,9 +15,8 @@ from zorder_pipeline.reading.relations import LeftAsItIs, as_analysed, relations
 from zorder_pipeline.reading.unexecuted import query_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .choosing import Reading, understood, with_fewer_files
-from .known_files import known_files, state_of
-from .reports import RelationReport, ScanReport, StatementReport, of_reading, report_on, unread
+from .choosing import Reading, with_fewer_files
+from .reports import RelationReport, StatementReport, of_reading, of_relation, unread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,8 +55,8 @@ def scan(
 
 def explain(
     spark: SparkSession, table: str, predicate: str = "true", *, state: str | None = None, version: int | None = None
-) -> ScanReport:
-    """Which files of a table may match a predicate, and which statistic excludes how many of the others.
+) -> RelationReport:
+    """Which files of a table `scan` reads, and which statistic excludes how many of the others.
 
     Args:
         table, predicate, state, version: as in `scan`.
@@ -65,8 +64,12 @@ def explain(
     Raises:
         TableError: there is no such Delta table or version.
     """
-    known = known_files(spark, _opened(spark, table, version), state_of(spark, state))
-    return report_on(known, understood(known, predicate))
+    snapshot = _opened(spark, table, version)
+    reading = with_fewer_files(snapshot.read().where(predicate), state)
+    for chosen in reading.chosen:  # first the table's own, then those of subqueries
+        if chosen.known.snapshot.location == snapshot.location:
+            return of_relation(chosen)
+    return unread(snapshot, reading.left or "")
 
 
 def explain_scan(
