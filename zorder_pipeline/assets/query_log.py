@@ -165,8 +165,8 @@ def read_logs(
     stored = pipeline.stored_log(zorder_spark.session, config.state, names, config.retention_days)
     if not config.query_logs and not stored.lines:
         raise ConfigError(
-            f"no query log is configured, and none is recorded in {config.state}: name one under query_logs: in "
-            "tables.yaml, or record sessions into that state (docs/reading.md)"
+            f"no query log is configured, and none is recorded in {shown_place(config.state)}: name one under "
+            "query_logs: in tables.yaml, or record sessions into that state (docs/reading.md)"
         )
     return StoredLog.merged(added), stored, repeated(known)
 

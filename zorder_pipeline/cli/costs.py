@@ -12,6 +12,7 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
+from zorder_pipeline.model.places import shown_place
 
 from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
 from .configured import configuration_at_hand, state_or_at_hand
@@ -155,9 +156,10 @@ def savings(state: str | None, table: str | None, price: float | None, target: s
     price = books.price_per_core_hour
     of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:
-        raise ZorderError(f"{folder} holds no relayout{of} to draw; relayouts with --state {folder} are noted there")
+        told = shown_place(folder)
+        raise ZorderError(f"{told} holds no relayout{of} to draw; relayouts with --state {told} are noted there")
     if not books.checks:
-        out.print(f"no relayout{of} is noted in {folder}", soft_wrap=True)
+        out.print(f"no relayout{of} is noted in {shown_place(folder)}", soft_wrap=True)
         return books.to_json()
     if target is not None:  # before anything is printed, which nobody may read to its end
         write_file(target, pictures.promises_kept([check.drawn for check in books.checks]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import NothingToLearnError, ZorderError
-from zorder_pipeline.model.places import is_uri
+from zorder_pipeline.model.places import is_uri, shown_place
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.store import LogStore
@@ -122,16 +122,16 @@ def none_stored(
     mine = sum(count for name, count in scans.items() if name.lower() in names)
     whole = counted(sum(scans.values()), "query")
     if mine and days is not None:
-        kept = f"the {counted(mine, 'query')} of it in {state}"
+        kept = f"the {counted(mine, 'query')} of it in {shown_place(state)}"
         why = f"{kept} came more than {days:g} days (retention_days) before the newest of all and count no more"
     elif scans:
         ranked = sorted(scans.items(), key=lambda item: -item[1])
         of = ", ".join(f"{name} ({count:,})" for name, count in ranked[:TOLD])
         others = f" and {counted(len(scans) - TOLD, 'further table')}" if len(scans) > TOLD else ""
-        why = f"{state} holds {whole}, of {of}{others}; if one of these is it, name it with --alias"
+        why = f"{shown_place(state)} holds {whole}, of {of}{others}; if one of these is it, name it with --alias"
     else:
-        why = f"{state} holds no query"
-    place = shlex.quote(state)
+        why = f"{shown_place(state)} holds no query"
+    place = shlex.quote(shown_place(state))
     return (
         f"{why}; record what is asked with zorder_pipeline.record, add a log with zorder ingest --log … --state "
         f"{place}, or name one with --log"

@@ -239,9 +239,7 @@ class _Saving:
         whole = {} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))
         if not self.asking.days:
             return whole, {}
-        logged, moved = saved[0] / total, saved[1:apart] / total
-        # of what some queries alone tell as much is left on later days; what nobody asked for as they do now stays
-        moved = np.where(logged > 0, moved * (shares / np.where(logged > 0, logged, 1.0)), moved + shares)
+        moved = _as_confirmed(saved[0] / total, shares, saved[1:apart] / total)
         lasting = {
             name: self.asking.lasting(part) for name, part in zip(self.names, moved.T, strict=True) if part.any()
         }
@@ -259,3 +257,20 @@ class _Saving:
         pairs, rows = np.unique(number.ravel() * len(self.names) + self.member, return_counts=True)
         file, member = np.divmod(pairs, len(self.names))
         return np.stack([np.bincount(member, day[file] * rows, len(self.names)) for day in asked])
+
+
+def _as_confirmed(logged: Floats, shares: Floats, moved: Floats) -> Floats:
+    """What is saved by partition on later days, where shares of it count as `confirmed`; each day as much in all.
+
+    What was taken from partitions that some queries alone ask for fades as it does there, wherever it was given to.
+
+    Args:
+        logged, shares: of the saving as it was logged, as measured and as confirmed, shape (partitions,).
+        moved: as measured on each day, shape (days, partitions).
+    """
+    fades = moved / np.where(logged > 0, logged, 1.0)
+    taken = np.maximum(0.0, logged - shares)
+    curve = fades @ taken / (taken.sum() or 1.0)
+    told = np.where(logged > 0, fades * shares, moved + np.outer(curve, shares))
+    measured, found = moved.sum(axis=1, keepdims=True), told.sum(axis=1, keepdims=True)
+    return np.where(found > 0, told * (measured / np.where(found > 0, found, 1.0)), moved)

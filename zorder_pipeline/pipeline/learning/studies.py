@@ -13,6 +13,7 @@ from zorder_pipeline.layout.study import OBJECTIVE, RUN
 from zorder_pipeline.layout.study_json import from_json, to_json
 from zorder_pipeline.model.choices import Cost
 from zorder_pipeline.model.file_stats import shown
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.studies import KeptStudy, Studies
 
@@ -49,7 +50,9 @@ def kept_studies(spark: SparkSession, state: str, table_id: str, day: date | Non
     if not found:
         when = "" if day is None else f" of {day}"
         way_out = "zorder learn --study keeps one that is made by hand" if day is None else "name another day"
-        raise ZorderError(f"{state} keeps no search{when} for this table: nights add those that they make; {way_out}")
+        raise ZorderError(
+            f"{shown_place(state)} keeps no search{when} for this table: nights add those that they make; {way_out}"
+        )
     return found
 
 

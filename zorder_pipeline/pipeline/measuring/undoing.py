@@ -180,9 +180,10 @@ class _Fate:
         """
         self.told()
         undone, again = to < self.first, self.end is not None and self.entry.version <= to < int(self.end["version"])
-        if not by_number and self.entry.layout_id:
-            undone = self._gone(row)
-            again = not undone
+        rows = None if by_number or not self.entry.layout_id else self.left(int(row["version"]))
+        if rows is not None:
+            gone = _is_gone(self.entry, rows)
+            undone, again = gone and self.followed is None, not gone  # what was followed had lost its rows before
         if undone:
             self.end = self.end or row
         elif again:

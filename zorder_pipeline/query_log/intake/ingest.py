@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zorder_pipeline.errors import LogError
@@ -50,12 +50,13 @@ class Interpreter:
         self._parsers: OrderedDict[tuple[tuple[ViewName, tuple[int, int]], ...], Parser] = OrderedDict()
 
     def log(
-        self, log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)
+        self, log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1), damaged: Collection[int] = ()
     ) -> Iterator[tuple[LogLine, list[LoggedQuery] | Unusable]]:
         """Each line of a log with its queries, or with the reason why it has none.
 
         Args:
-            after, share: which lines, see `lines_of`; the others may have created temporary views that these name.
+            after, share, damaged: which lines, see `lines_of`; the others may have created temporary views that these
+                name.
 
         Raises:
             LogError: the file cannot be opened.
@@ -63,7 +64,8 @@ class Interpreter:
         lines = lines_of(log, having=OF_VIEWS, dialect=self.catalog.dialect) if log.kind != "events" else ()
         self._views = TemporaryViews(lines, self.catalog.dialect)
         self._parsers.clear()
-        for line in lines_of(log, after, share, dialect=self.catalog.dialect, types_of=self._partitioned_by):
+        dialect, types_of = self.catalog.dialect, self._partitioned_by
+        for line in lines_of(log, after, share, dialect=dialect, types_of=types_of, damaged=damaged):
             yield line, self.one(line)
 
     def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:

@@ -117,16 +117,16 @@ def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -
     if tables := sorted({table for one in logs for table in one.tables}):
         others = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
         raise LogError(
-            f"the logs in the state {state} were read for the tables of a configuration ({tables[0]}{others}); name it "
-            "by --config or ZORDER_CONFIG, or ingest into a state of its own"
+            f"the logs in the state {shown_place(state)} were read for the tables of a configuration ({tables[0]}"
+            f"{others}); name it by --config or ZORDER_CONFIG, or ingest into a state of its own"
         )
     before = [known.by_name.get(name_of(part.log.source)) for part in intake.parts]
     before += [known.by_log.get(part.replaces) for part in intake.parts if part.replaces is not None]
     if any(one is not None and not one.current for one in before):
         raise LogError(
-            f"query log {shown_place(path)} was read into {state} for other tables, or with other views or another "
-            "dialect or time zone, and would replace what is stored; read it as before (--config, --dialect, "
-            "--time-zone), or ingest into a state of its own"
+            f"query log {shown_place(path)} was read into {shown_place(state)} for other tables, or with other views "
+            "or another dialect or time zone, and would replace what is stored; read it as before (--config, "
+            "--dialect, --time-zone), or ingest into a state of its own"
         )
 
 
@@ -222,7 +222,8 @@ def _further(path: str, log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
     clean = before.log == without_password(before.log)  # older states have passwords in what logs are called
     if before.current and clean and not _is_of_another_kind(path, log, before) and not _ends_open(log, before):
-        return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
+        went_on = Part(log, zone, before.log, before.position, since=before.since, mark=before.mark)
+        return _shares(replace(went_on, damaged=before.damaged))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
 
 

@@ -13,7 +13,7 @@ from zorder_pipeline.model.moments import asked_at
 from zorder_pipeline.model.places import known_as, local_path, store_named, without_password, without_query
 
 from .marks import Mark
-from .stored import RECORD
+from .stored import DAMAGED, RECORD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -84,6 +84,7 @@ class Known:
         table_id: of a log that is a Delta table; "" where it is not known.
         tables: those that it was read for; none where statements' own names count.
         kind: what it was read as; "" where an older state does not tell.
+        damaged: where files of an event log broke off, see `zorder_pipeline.query_log.intake.event_lines`.
     """
 
     log: str
@@ -99,6 +100,7 @@ class Known:
     table_id: str = ""
     tables: tuple[str, ...] = ()
     kind: str = ""
+    damaged: frozenset[int] = frozenset()
 
     @property
     def latest(self) -> int | None:
@@ -197,4 +199,5 @@ def known_of(row: Row, generation: str) -> Known:
         table_id=row["table_id"] or "",
         tables=tuple(json.loads(row["places"] or "{}")),
         kind=row["kind"] or "",
+        damaged=frozenset(json.loads(row["counts"] or "{}").get(DAMAGED, ())),
     )

@@ -18,11 +18,12 @@ from zorder_pipeline.query_log.insight import query_level
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 from zorder_pipeline.query_log.statements.sql import Unusable
 
+from .event_lines import still_damaged
 from .files import LogFile
 from .ingest import Interpreter
 from .marks import Mark, goes_on, mark_of
 from .opening import unexpected
-from .stored import NOTHING
+from .stored import DAMAGED, NOTHING
 from .tally import Tally
 
 __all__ = ["MOVED", "SCHEMA", "Part", "rows_of", "worker"]
@@ -66,6 +67,7 @@ class Part:
         share: (i, n) for the i-th of n equal shares of the lines.
         since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.
         replaces: log that counts no more with this one.
+        damaged: where files of it broke off that were read before, see `event_lines`.
         mark: of what was read before; a file that does not begin so any more has been renamed since it was listed.
     """
 
@@ -77,6 +79,7 @@ class Part:
     since: int | None = None
     replaces: str | None = None
     mark: Mark | None = None
+    damaged: frozenset[int] = frozenset()
 
 
 def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:
@@ -144,9 +147,11 @@ def _read(part: Part, interpreter: Interpreter) -> Generator[dict[str, Any], Non
         LogError: the log cannot be opened, or its filesystem fails.
     """
     tally = Tally()
-    last = part.after
+    last, damaged = part.after, part.damaged
     watermark: int | None = None
-    for line, found in interpreter.log(part.log, part.after, part.share):
+    for line, found in interpreter.log(part.log, part.after, part.share, damaged):
+        if part.log.kind == "events":
+            damaged = still_damaged(damaged, line)
         unfit = isinstance(found, Unusable) and not found.ignored
         if line.reason not in ("truncated", "damaged_file") and (line.ended or not unfit):
             last = max(last, line.position)  # what may yet be completed is read again then
@@ -162,7 +167,8 @@ def _read(part: Part, interpreter: Interpreter) -> Generator[dict[str, Any], Non
             text = (line.statement or line.raw)[:TEXT]
             row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
             yield row | {"reason": found.reason, "query_date": _date(line.timestamp), "user": line.user}
-    return {"position": last, "query_timestamp": watermark, "counts": tally.to_json()}
+    counts = tally.to_json() | ({DAMAGED: sorted(damaged)} if damaged else {})
+    return {"position": last, "query_timestamp": watermark, "counts": counts}
 
 
 def _query(query: LoggedQuery, source: str, position: int, catalog: Catalog) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,7 @@ def lines_of(
     having: re.Pattern[bytes] | None = None,
     dialect: str = "spark",
     types_of: TypesOf = no_types,
+    damaged: Collection[int] = (),
 ) -> Iterator[LogLine]:
     """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
 
@@ -52,6 +53,7 @@ def lines_of(
         having: what a line must have to be worth reading; others may come, too.
         dialect: of the statements, by which those of a script are told apart.
         types_of: what is known of the tables that executions read, see `executions`.
+        damaged: see `event_lines`.
 
     Raises:
         LogError: the file cannot be opened.
@@ -64,7 +66,7 @@ def lines_of(
         yield from _json_lines(log, wanted, having)
         return
     if log.kind == "events":
-        yield from event_lines(log, after, types_of)
+        yield from event_lines(log, after, types_of, damaged)
         return
     readers = {"csv": _csv, "parquet": _parquet, "delta": _parquet}
     lines = _sql(log, dialect) if log.kind == "sql" else readers[log.kind](log)

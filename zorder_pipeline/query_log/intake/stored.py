@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "failed_of", "is_moved", "names_of", "query_of", "record_of"]
-__all__ += ["version_of"]
+__all__ = ["DAMAGED", "NOTHING", "RECORD", "Record", "StoredLog", "failed_of", "is_moved", "names_of", "query_of"]
+__all__ += ["record_of", "version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -42,6 +42,8 @@ RECORD = {
 }
 """Its columns and their types; rows of older states have no ``kind``."""
 NOTHING = Tally().to_json()
+DAMAGED = "damaged"
+"""Beside the counts of an event log: where files of it broke off."""
 """Counts of a log of which nothing was read."""
 
 
@@ -78,13 +80,14 @@ def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
     """What ``log_files`` keeps of the log of a part, from what was counted in each of its shares."""
     counts = [share["counts"] for share in shares]
     times = (share["query_timestamp"] for share in shares)
+    damaged = sorted({place for item in counts for place in item.get(DAMAGED, ())})
     return {
         "log": part.name,
         "source": part.log.source,
         "size": part.log.size,
         "position": max(share["position"] for share in shares),
         "watermark": max((time for time in times if time is not None), default=None),
-        "counts": json.dumps(Tally.of(counts).to_json()),
+        "counts": json.dumps(Tally.of(counts).to_json() | ({DAMAGED: damaged} if damaged else {})),
         "mark": next((json.dumps(item["mark"]) for item in counts if item["mark"]), None),
         "since": part.since,
         "replaces": part.replaces,

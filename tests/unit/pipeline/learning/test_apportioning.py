@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,9 @@ def asked(day: int, value: int) -> Boxes:
     return ((Range("d", "date", (Interval(day, day),)), Range("v", "bigint", (Interval(value, value),))),)
 
 
-def apportioning(lag: int | None, partitioned: bool, until: int = TODAY) -> tuple[Apportioning, list[int]]:
+def apportioning(
+    lag: int | None, partitioned: bool, until: int = TODAY, picks: Sequence[int] = (), apart: bool = False
+) -> tuple[Apportioning, list[int]]:
     """Queries of a week that ask for a value of the day so long ago, or of one and the same day without a lag; and the
     days that the unseen ones, of the last three days, ask for.
     """
@@ -76,8 +79,8 @@ def apportioning(lag: int | None, partitioned: bool, until: int = TODAY) -> tupl
     )  # fmt: skip
     queries = tuple(LoggedQuery("t", And(()), template="a", timestamp=moment) for moment in moments)
     analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=boxes, queries=queries)
-    one = np.zeros(len(days), dtype=np.int64)  # so that no query is asked to confirm another
-    unseen = Asked.of(np.arange(32, len(days)), np.arange(len(days)), seen=one)
+    seen = np.arange(len(days)) if apart else np.zeros(len(days), dtype=np.int64)  # one, which no other confirms
+    unseen = Asked.of(np.array(picks or range(32, len(days))), np.arange(len(days)), seen=seen)
     return Apportioning(analysis, unseen, unseen.each(boxes)), unseen.each(wanted)
 
 
@@ -247,3 +250,21 @@ def test_a_day_is_credited_with_what_other_queries_confirm(lag: int | None, ofte
     else:
         assert sorted(alone.values())[0] == 0.0
         assert 0.0 < min(told.values()) <= max(told.values()) < max(alone.values())
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+@pytest.mark.parametrize("picks", [(33, 41, 49, 50, 51, 52, 53), (40, 48, 49, 50, 55), tuple(range(32, 56))])
+def test_what_is_confirmed_fades_as_what_was_measured(picks: tuple[int, ...], lag: int) -> None:
+    """What few queries that move on told of their days was given to days that nobody asks for, and stayed there."""
+    candidate = Candidate(ANOTHER, SPEC, EACH // FILES, Promise())
+    told, measured = (
+        apportioning(lag, True, picks=picks, apart=apart)[0].shared_out(candidate, laid_out())
+        for apart in (True, False)
+    )
+    assert sum(told.partitions.values()) == pytest.approx(1.0)
+    if len(picks) < 8:
+        assert told.partitions != measured.partitions
+    whole, expected = (Lasting.together(list(each.lasting.values())) for each in (told, measured))
+    assert whole.days == expected.days
+    assert whole.shares == pytest.approx(expected.shares, abs=1e-4)
+    assert whole.shares[-1] == 0.0

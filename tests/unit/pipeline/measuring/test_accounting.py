@@ -295,6 +295,14 @@ ZORDER4 = commit(4, "OPTIMIZE", numRemovedBytes="900000000")
         ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "DELETE", numDeletionVectorsAdded="1")], 0, None),
         ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "RESTORE", version="0")], 0, 3),
         ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "RESTORE", version="1"), ZORDER4], 0, 4),
+        # the same to a moment: what another layout of ours followed had no rows left before, and what cannot be told is
+        # told by the moment
+        (
+            [commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "RESTORE", timestamp="2069-12-24 00:00:00")],
+            0,
+            None,
+        ),
+        ([commit(2, "DELETE", numDeletionVectorsAdded="1"), commit(3, "RESTORE", timestamp="1969-12-24")], None, 3),
     ],
 )
 def test_a_saving_ends_where_the_relayout_was_undone(later: list[Any], left: int | None, end: int | None) -> None:

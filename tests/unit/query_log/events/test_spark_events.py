@@ -18,7 +18,10 @@ from zorder_pipeline.query_log.events.spark_events import Execution, _Reader, ex
 from zorder_pipeline.query_log.intake import event_lines
 from zorder_pipeline.query_log.intake.files import list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.parts import Part, rows_of
 from zorder_pipeline.query_log.intake.reader import lines_of
+from zorder_pipeline.query_log.intake.stored import DAMAGED, record_of
+from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 LOGS = Path(__file__).parents[3] / "cases" / "spark_events"
@@ -151,8 +154,12 @@ def test_a_history_server_folder(tmp_path: Path) -> None:
     assert ingest([str(compacted)]).used < whole.used
 
 
-def test_a_damaged_file_of_a_rolling_log_costs_no_later_one(tmp_path: Path) -> None:
-    """Nor an execution that began before the damage and ended behind it."""
+def _broken(folder: Path) -> list[bytes]:
+    """A rolling log of 120 executions in three files, the second of which breaks off; the first ends in the last.
+
+    Returns:
+        The whole files.
+    """
     scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "Format": "Parquet"}
     scan |= {"ReadSchema": "struct<a:int>", "PartitionFilters": "[]"}
     events = []
@@ -160,11 +167,17 @@ def test_a_damaged_file_of_a_rolling_log_costs_no_later_one(tmp_path: Path) -> N
         pair = _log(scan | {"DataFilters": f"[(a#1 = {i})]"}, random.Random(i).randbytes(50).hex())
         events += [event.replace(b'"executionId": 1', b'"executionId": %d' % i) for event in pair]
     events.insert(200, events.pop(1))  # the first one ends in the last file
-    log = tmp_path / "eventlog_v2_app"
+    log = folder / "eventlog_v2_app"
     log.mkdir()
-    for part in range(3):
-        packed = gzip.compress(b"".join(events[part * 80 : part * 80 + 80]))
+    whole = [gzip.compress(b"".join(events[part * 80 : part * 80 + 80])) for part in range(3)]
+    for part, packed in enumerate(whole):
         (log / f"events_{part + 1}_app").write_bytes(packed if part != 1 else packed[:-1_500])
+    return whole
+
+
+def test_a_damaged_file_of_a_rolling_log_costs_no_later_one(tmp_path: Path) -> None:
+    """Nor an execution that began before the damage and ended behind it."""
+    _broken(tmp_path)
     (listed,) = list_logs(str(tmp_path))
     lines = list(lines_of(listed))
     (damage,) = (line for line in lines if line.reason == "damaged_file")
@@ -175,6 +188,26 @@ def test_a_damaged_file_of_a_rolling_log_costs_no_later_one(tmp_path: Path) -> N
     behind = [line for line in lines_of(listed, after=damage.position) if line.reason is None]
     assert all(line.position > 30_000_000_000 for line in behind)
     assert len({line.position for line in lines}) == len(lines)
+
+
+def test_a_damaged_file_that_was_copied_anew_is_read_on_from_where_it_broke_off(tmp_path: Path) -> None:
+    """What its line says to do; as later files had been read, nothing of it was."""
+    whole, name = _broken(tmp_path), tmp_path / "eventlog_v2_app" / "events_2_app"
+    told, after, damaged = list[str](), 0, frozenset[int]()
+    for night, (size, broken) in enumerate([(-1_500, 1), (-1_500, 1), (-600, 1), (None, 0), (None, 0)]):
+        name.write_bytes(whole[1][:size])
+        (listed,) = list_logs(str(tmp_path))
+        part = Part(listed, "UTC", "log", after, damaged=damaged)
+        rows = [row for batch in rows_of([part], Catalog()) for row in batch.to_pylist()]
+        told += [row["predicate"] for row in rows if row["kind"] == "query"]
+        file = record_of(part, [{**row, "counts": json.loads(row["counts"])} for row in rows if row["kind"] == "file"])
+        damaged = frozenset(json.loads(file["counts"]).get(DAMAGED, ()))
+        assert (len(damaged), len(told) == len(set(told))) == (broken, True)
+        assert file["position"] >= after
+        if night == 1:
+            assert not [row for row in rows if row["kind"] != "file"]
+        after = file["position"]
+    assert len(told) == 119, "all but the one of which the end had been read, in the third file, without its beginning"
 
 
 @pytest.mark.parametrize("old_state", [False, True])

@@ -159,7 +159,7 @@ def test_logs_in_azure_are_told_apart_and_read(tmp_path: Path, monkeypatch: pyte
 
 def _record(name: str, kind: str | None) -> str:
     row = {"log": "x", "size": 1, "position": 1, "generation": "", "delta_version": None, "watermark": None}
-    row |= {"mark": None, "since": None, "modified": None, "table_id": None, "places": None}
+    row |= {"mark": None, "since": None, "modified": None, "table_id": None, "places": None, "counts": "{}"}
     return known_of({**row, "name": name, "kind": kind}, "").name  # type: ignore[arg-type]
 
 
@@ -342,7 +342,7 @@ def test_a_time_that_an_older_state_took_for_real_is_none(tmp_path: Path, waterm
     read = _read(list_logs(str(log))[0], 3)
     row = {"log": "x", "name": name_of(str(log)), "size": read.size, "position": 3, "generation": "", "places": None}
     row |= {"delta_version": None, "watermark": watermark, "since": watermark, "modified": None, "table_id": None}
-    known = replace(known_of({**row, "mark": None, "kind": None}, ""), mark=read.mark)  # type: ignore[arg-type]
+    known = replace(known_of({**row, "mark": None, "kind": None, "counts": "{}"}, ""), mark=read.mark)  # type: ignore[arg-type]
     log.write_text(LINE.replace("1", "2") * 4)
     (part,) = find_new(str(log), "auto", "UTC", KnownLogs.of([known])).parts
     assert (part.since, part.replaces) == (None, "x")
