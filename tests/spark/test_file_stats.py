@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,8 @@ from tests.spark.gathering import asked_of, gathered, read_alike
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.pipeline.reading import kept_statistics
+from zorder_pipeline.pipeline.reading.kept_statistics import complete_statistics, keep_statistics
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading import file_stats
 from zorder_pipeline.reading.file_stats import FileStats
@@ -192,3 +196,75 @@ def test_values_are_looked_for_once_they_are_asked_for(spark: SparkSession, tmp_
             "many": (4, 4),
             "k + 1": (4, 4),
         }
+
+
+def _dated(monkeypatch: pytest.MonkeyPatch, day: dt.datetime) -> None:
+    """Have statistics be gathered on another day."""
+    clock = SimpleNamespace(datetime=SimpleNamespace(now=lambda _: day), UTC=dt.UTC)
+    monkeypatch.setattr(file_stats, "dt", clock)
+
+
+def test_what_held_under_a_deletion_vector_of_before_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+    """Each night's deletes left all rows of the night before, for as long as the file is there."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    rows = spark.range(100).selectExpr("id", "concat('c', id) AS c").coalesce(1).write.format("delta")
+    rows.option("delta.enableDeletionVectors", "true").save(path)
+    counts = []
+    for night in range(4):
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id = {night}")
+        gathered(spark, path, state, "c LIKE '%7%'")
+        counts.append(len(FileStats(spark, state).load(open_table(spark, path).table_id)))
+        file_stats._loaded.clear()
+        assert len(FileStats(spark, state).load(open_table(spark, path).table_id)) == counts[-1], "in memory and there"
+    assert len(set(counts)) == 1, counts
+    assert read_alike(spark, path, state, "c LIKE '%7%'") == 1
+    assert read_alike(spark, path, state, "c LIKE '%x%'") == 1
+
+
+def test_new_files_get_the_statistics_that_were_gathered_last(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They got all that were ever gathered of a table, whatever queries ask for now."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    monkeypatch.setattr(kept_statistics, "MAX_FEATURES", 1)
+    for number, condition in enumerate(("c LIKE '%7%'", "c LIKE '%8%'", None)):
+        frame = spark.range(9).selectExpr(f"id + {number} AS id", "concat('c', id) AS c").coalesce(1)
+        frame.write.format("delta").mode("append").save(path)
+        if condition is not None:
+            gathered(spark, path, state, condition)
+    snapshot = open_table(spark, path)
+    done = complete_statistics(snapshot, state)
+    assert done is not None
+    assert (done.files, [name for name in done.features if "LIKE" in name]) == (1, ["c LIKE '%8%'"])
+
+
+def test_what_came_while_all_with_statistics_was_rewritten_gets_some(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a relayout that went on past midnight: the rows left were of its own files, and told of the next day."""
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%7%'"
+    spark.range(90).selectExpr("id", "concat('c', id) AS c").coalesce(1).write.format("delta").save(path)
+    _dated(monkeypatch, dt.datetime.now(dt.UTC) - dt.timedelta(days=9))
+    gathered(spark, path, state, condition)
+    before = open_table(spark, path)
+    settings = pipeline.LearnSettings(target_file_rows=50)
+    plan = pipeline.layout_by_hand(spark, path, {"id": 2}, settings=settings)
+    pipeline.apply(spark, path, plan, state=state, force=True)
+    spark.range(9).selectExpr("id", "'late' AS c").coalesce(1).write.format("delta").mode("append").save(path)
+    _dated(monkeypatch, dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
+    keep_statistics(before, replace(plan, statistics=asked_of(before, condition)), state)
+    told = pipeline.explain(spark, path, "c LIKE '%7%' AND id < 5", state=state)
+    assert (told.files, told.files_read) == (3, 1), "and not the file that came"
+
+
+def test_statistics_of_few_tables_are_held(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_stats, "KEPT", 2)
+    file_stats._loaded.clear()
+    store = FileStats(spark, str(tmp_path / "none"))
+    first = store.load("a")
+    for table in ("b", "a", "c"):
+        store.load(table)
+    assert [table for _, table in file_stats._loaded] == ["a", "c"]
+    assert store.load("a") is first

@@ -7,6 +7,7 @@ import logging
 import operator
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
@@ -52,7 +53,10 @@ class _Held:
     gathered: Gathered
 
 
-_loaded: dict[tuple[str, str], _Held] = {}
+KEPT = 16
+"""Tables whose statistics are held in memory."""
+
+_loaded: OrderedDict[tuple[str, str], _Held] = OrderedDict()
 _loading = threading.Lock()
 
 
@@ -77,14 +81,15 @@ class FileStats:
         """
         key = (self.path, table_id)
         with _loading:
-            held = _loaded.get(key)
+            if (held := _loaded.get(key)) is not None:
+                _loaded.move_to_end(key)
         if held is not None and not fresh and time.monotonic() - held.read < FRESH:
             return held.gathered
         now, version = time.monotonic(), self._version()
         unchanged = held is not None and version is not None and version == held.version
         found = held.gathered if held is not None and unchanged else self._read(table_id)
         with _loading:
-            _loaded[key] = _Held(now, version, found)
+            _hold(key, _Held(now, version, found))
         return found
 
     def expect(self) -> None:
@@ -103,7 +108,8 @@ class FileStats:
     ) -> tuple[int, int]:
         """Keep statistics and forget those of files that are gone, in one commit; what is known already stays.
 
-        Of what was gathered of a later version meanwhile nothing is forgotten.
+        Forgotten is also what holds under a deletion vector that a file had before. Of what was gathered of a later
+        version meanwhile nothing is.
 
         Args:
             version: table version that the files were read from.
@@ -128,11 +134,14 @@ class FileStats:
             # those of later versions tell of files of theirs
             older = known.rows.filter(pc.less_equal(known.rows["version"], version))
             gone = [path for path in older["path"].unique().to_pylist() if path not in vectors]
+            past = _past(older, vectors)
             kept = known.rows.filter(pc.invert(pc.is_in(known.rows["path"], pa.array(gone, pa.string()))))
+            if past:
+                kept = kept.filter(pa.array([pair not in past for pair in _files(kept)], pa.bool_()))
             if replaced:
                 kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
-            if len(added) or gone:
-                self._write(table_id, added, gone, replaced)
+            if len(added) or gone or past:
+                self._write(table_id, added, gone, past, replaced)
                 self._wrote(table_id, pa.concat_tables([kept, added]))
             return len(added), len(gone)
 
@@ -168,8 +177,15 @@ class FileStats:
         log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
         return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
-    def _write(self, table_id: str, rows: pa.Table, gone: Sequence[str], replaced: Set[tuple[str, ...]]) -> None:
-        """Append rows of a table, or, where files are gone or rows replaced, write them and all others anew.
+    def _write(
+        self,
+        table_id: str,
+        rows: pa.Table,
+        gone: Sequence[str],
+        past: Set[tuple[str, ...]],
+        replaced: Set[tuple[str, ...]],
+    ) -> None:
+        """Append rows of a table, or, where some are forgotten or replaced, write them and all others anew.
 
         These are read in the transaction that writes them, or what another purged meanwhile would come back, and are
         told by the files that are gone, or what another gathered meanwhile would get lost.
@@ -177,9 +193,9 @@ class FileStats:
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        if anew := bool(gone or replaced):
+        if anew := bool(gone or past or replaced):
             kept = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-            for keys, names in (([(path,) for path in gone], KEY[:1]), (list(replaced), KEY)):
+            for keys, names in (([(path,) for path in gone], KEY[:1]), (list(past), KEY[:2]), (list(replaced), KEY)):
                 if not keys:
                     continue
                 told = pa.table([pa.array(values, pa.string()) for values in zip(*keys, strict=True)], names)
@@ -202,7 +218,7 @@ class FileStats:
             held = _loaded.pop(key, None)
             before = held.version if held is not None else None
             if now is not None and before is not None and now == (before[0], before[1] + 1):
-                _loaded[key] = _Held(time.monotonic(), now, Gathered(rows))
+                _hold(key, _Held(time.monotonic(), now, Gathered(rows)))
 
     def _read(self, table_id: str) -> Gathered:
         from pyspark.sql import functions as F
@@ -225,6 +241,25 @@ class FileStats:
                 *(counted(left, "row"), self.path),
             )
         return Gathered(kept)
+
+
+def _hold(key: tuple[str, str], held: _Held) -> None:
+    """Hold what was read of a table, instead of what nobody has asked for the longest."""
+    _loaded[key] = held
+    _loaded.move_to_end(key)
+    while len(_loaded) > KEPT:
+        _loaded.popitem(last=False)
+
+
+def _files(rows: pa.Table) -> list[tuple[str, ...]]:
+    """Path and deletion vector of what each row tells of."""
+    return list(zip(rows["path"].to_pylist(), rows["vector"].to_pylist(), strict=True))
+
+
+def _past(rows: pa.Table, vectors: Mapping[str, str]) -> set[tuple[str, ...]]:
+    """Files under deletion vectors that they had before; what was gathered without one holds under every."""
+    pairs = _files(rows.group_by(["path", "vector"]).aggregate([]))
+    return {(path, vector) for path, vector in pairs if vector and vectors.get(path, vector) != vector}
 
 
 def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:

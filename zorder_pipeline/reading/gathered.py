@@ -71,10 +71,11 @@ class Gathered:
         return Gathered(self.rows.filter(counts_in(self.rows, session)))
 
     def features(self) -> tuple[Feature, ...]:
-        """What there are statistics of."""
+        """What there are statistics of, what was gathered last first."""
         told = ["feature", "kind", "type", "sql", "columns"]
-        rows = self.rows.select(told).append_column("sought", sought(self.rows))
-        seen = rows.group_by(told).aggregate([("sought", "max")]).to_pylist()
+        rows = self.rows.select([*told, "version"]).append_column("sought", sought(self.rows))
+        seen = rows.group_by(told).aggregate([("sought", "max"), ("version", "max")]).to_pylist()
+        seen.sort(key=lambda row: -row["version_max"])
         return tuple(
             Feature(
                 row["feature"],

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.features.statistics import MAX_FEATURES
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.progress import Progress, silent
@@ -49,6 +50,9 @@ def keep_statistics(
         if plan is not None and plan.spec is not None and plan.statistics:
             layout = plan.spec.layout_id
             mine = [str(path) for path, own in zip(files.path, files.layout, strict=True) if own == layout]
+            # the rows that tell since when there are any may all be of files that are gone
+            others = [] if (so_far := _kept_so_far(before, state)) is None else _came(snapshot, so_far[1])
+            mine = list(dict.fromkeys((*mine, *others)))
             return gather_statistics(before.spark, snapshot, plan.statistics, state, paths=mine, progress=say)
         if (so_far := _kept_so_far(snapshot, state)) is None:
             return None
@@ -72,16 +76,22 @@ def complete_statistics(
         if (so_far := _kept_so_far(snapshot, state)) is None:
             return None
         wanted, since = so_far
-        files = snapshot.files()
-        came = files.path[files.modified >= since].astype(str).tolist()
+        came = _came(snapshot, since)
         return gather_statistics(snapshot.spark, snapshot, wanted, state, paths=came, progress=say)
 
     return _or_told(completed, snapshot, state, say)
 
 
+def _came(snapshot: TableSnapshot, since: int) -> list[str]:
+    """Files that were written since a moment, milliseconds since 1970."""
+    files = snapshot.files()
+    return [str(path) for path in files.path[files.modified >= since]]
+
+
 def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], int] | None:
     """What statistics are kept of a table, and since when, milliseconds since 1970 (the begin of that day).
 
+    Of more than `MAX_FEATURES` those that were gathered last: what queries asked before is asked no more, or less.
     None where none are. In a session to which those that there are say nothing none are to be kept, and those of files
     that are gone still go.
     """
@@ -93,7 +103,7 @@ def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], in
     usable = held.within(session).under(snapshot.stored_as).features()
     first = pc.min(held.rows["stats_date"]).as_py()
     since = dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000
-    return [feature for feature in current(usable, snapshot) if feature.sql], int(since)
+    return [feature for feature in current(usable, snapshot) if feature.sql][:MAX_FEATURES], int(since)
 
 
 def _or_told(
