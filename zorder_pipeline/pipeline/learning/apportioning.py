@@ -109,8 +109,9 @@ class Apportioning:
     def _asking(self) -> _Asking:
         """What is asked as it was logged, and where queries move on as it would be on the days of `AHEAD`."""
         moving, unseen = self._following, self.unseen
-        hands = np.zeros((int(self._hand.max(initial=0)) + 1, len(self.boxes)))
-        np.add.at(hands, (self._hand, unseen.which), 1.0)
+        hand = hands_of(unseen.observations)[unseen.seen]
+        hands = np.zeros((int(hand.max(initial=0)) + 1, len(self.boxes)))
+        np.add.at(hands, (hand, unseen.which), 1.0)
         logged = _Asking(tuple(self.boxes), unseen.times[None, :], hands)
         if not moving.moving:
             return logged
@@ -130,16 +131,9 @@ class Apportioning:
         times = np.zeros((1 + len(days), len(places)))
         for row, then in zip(times, (now_asked, *later), strict=True):
             np.add.at(row, [places[one] for one in then], list(asked.values()))
-        hands = np.zeros((len(hands), len(places)))
-        np.add.at(hands, (self._hand, np.array([places[boxes] for boxes, _, _ in self._logged])), 1.0)
-        return _Asking(tuple(places), times, hands, tuple(days), moving.newest % 1, since)
+        return _Asking(tuple(places), times, np.zeros((0, len(places))), tuple(days), moving.newest % 1, since)
 
-    @cached_property
-    def _hand(self) -> Ints:
-        """The hand that each unseen query is dealt into, see `zorder_pipeline.gate.confirmed`."""
-        return hands_of(self.unseen.observations)[self.unseen.seen]
-
-    @cached_property
+    @property
     def _logged(self) -> list[tuple[Boxes, str, int | None]]:
         """What each unseen query asks for, its template, and the day on which it was asked, where that is known."""
         queries, found = self.analysis.queries, []
@@ -170,7 +164,8 @@ class _Asking:
     Attributes:
         boxes: each thing that is asked for, once.
         times: how often it is, as logged and on each of the days, shape (1 + days, boxes).
-        hands: how often it is by each hand of the logged queries, shape (hands, boxes).
+        hands: how often it is by each hand of the logged queries, shape (hands, boxes), see
+            `zorder_pipeline.gate.confirmed`; of none where queries move on.
         days: after that of the newest query, ascending from 0; empty where no query moves on.
         hour: part of its day that had passed when the newest query was asked, 0 to 1.
         since: days that have passed since then.
@@ -234,14 +229,16 @@ class _Saving:
         total = float(saved[0].sum())
         if not total:
             return {}, {}
-        counts = confirmed(saved[apart:], np.bincount(self.member, minlength=len(self.names)).astype(np.float64))
-        shares = counts / counts.sum()
-        whole = {} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))
         if not self.asking.days:
-            return whole, {}
-        moved = _as_confirmed(saved[0] / total, shares, saved[1:apart] / total)
+            counts = confirmed(saved[apart:], np.bincount(self.member, minlength=len(self.names)).astype(np.float64))
+            shares = counts / counts.sum()
+            return ({} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))), {}
+        # where queries move on each partition's part is told by all of them, as they ask for it one day after the other
+        whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved[0] / total).tolist(), strict=True))
         lasting = {
-            name: self.asking.lasting(part) for name, part in zip(self.names, moved.T, strict=True) if part.any()
+            name: self.asking.lasting(part / total)
+            for name, part in zip(self.names, saved[1:apart].T, strict=True)
+            if part.any()
         }
         return whole, lasting or {"": Lasting((0.0,), (0.0,))}
 
@@ -257,20 +254,3 @@ class _Saving:
         pairs, rows = np.unique(number.ravel() * len(self.names) + self.member, return_counts=True)
         file, member = np.divmod(pairs, len(self.names))
         return np.stack([np.bincount(member, day[file] * rows, len(self.names)) for day in asked])
-
-
-def _as_confirmed(logged: Floats, shares: Floats, moved: Floats) -> Floats:
-    """What is saved by partition on later days, where shares of it count as `confirmed`; each day as much in all.
-
-    What was taken from partitions that some queries alone ask for fades as it does there, wherever it was given to.
-
-    Args:
-        logged, shares: of the saving as it was logged, as measured and as confirmed, shape (partitions,).
-        moved: as measured on each day, shape (days, partitions).
-    """
-    fades = moved / np.where(logged > 0, logged, 1.0)
-    taken = np.maximum(0.0, logged - shares)
-    curve = fades @ taken / (taken.sum() or 1.0)
-    told = np.where(logged > 0, fades * shares, moved + np.outer(curve, shares))
-    measured, found = moved.sum(axis=1, keepdims=True), told.sum(axis=1, keepdims=True)
-    return np.where(found > 0, told * (measured / np.where(found > 0, found, 1.0)), moved)
