@@ -8,7 +8,7 @@ import operator
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
 from .gather import STATS
-from .gathered import KEY, STORED, Gathered, keys, sought, zoned
+from .gathered import FILE, KEY, STORED, Gathered, keys, sought, zoned
 from .session import without_rules
 
 if TYPE_CHECKING:
@@ -131,19 +131,14 @@ class FileStats:
             new = [key not in seen or (values and not seen[key]) for key, values in asked]
             added = added.filter(pa.array(new, pa.bool_()))
             replaced = {key for (key, _), more in zip(asked, new, strict=True) if more and key in seen}
-            # those of later versions tell of files of theirs
-            older = known.rows.filter(pc.less_equal(known.rows["version"], version))
-            gone = [path for path in older["path"].unique().to_pylist() if path not in vectors]
-            past = _past(older, vectors)
-            kept = known.rows.filter(pc.invert(pc.is_in(known.rows["path"], pa.array(gone, pa.string()))))
-            if past:
-                kept = kept.filter(pa.array([pair not in past for pair in _files(kept)], pa.bool_()))
-            if replaced:
-                kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
-            if len(added) or gone or past:
-                self._write(table_id, added, gone, past, replaced)
+            outdated, kept = known.outdated(vectors, version), known.rows
+            for left_out, names in ((outdated, FILE), (replaced, KEY)):
+                if left_out:
+                    kept = kept.filter(pa.array([key not in left_out for key in keys(kept, names)], pa.bool_()))
+            if len(added) or outdated:
+                self._write(table_id, added, outdated, replaced)
                 self._wrote(table_id, pa.concat_tables([kept, added]))
-            return len(added), len(gone)
+            return len(added), len({path for path, _ in outdated if path not in vectors})
 
         return insist(self.path, lambda: made_changeable(self.spark, self.path, change))
 
@@ -178,24 +173,19 @@ class FileStats:
         return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
     def _write(
-        self,
-        table_id: str,
-        rows: pa.Table,
-        gone: Sequence[str],
-        past: Set[tuple[str, ...]],
-        replaced: Set[tuple[str, ...]],
+        self, table_id: str, rows: pa.Table, outdated: Set[tuple[str, ...]], replaced: Set[tuple[str, ...]]
     ) -> None:
         """Append rows of a table, or, where some are forgotten or replaced, write them and all others anew.
 
         These are read in the transaction that writes them, or what another purged meanwhile would come back, and are
-        told by the files that are gone, or what another gathered meanwhile would get lost.
+        told by the files that they are of, or what another gathered meanwhile would get lost.
         """
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        if anew := bool(gone or past or replaced):
+        if anew := bool(outdated or replaced):
             kept = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-            for keys, names in (([(path,) for path in gone], KEY[:1]), (list(past), KEY[:2]), (list(replaced), KEY)):
+            for keys, names in ((outdated, FILE), (replaced, KEY)):
                 if not keys:
                     continue
                 told = pa.table([pa.array(values, pa.string()) for values in zip(*keys, strict=True)], names)
@@ -249,17 +239,6 @@ def _hold(key: tuple[str, str], held: _Held) -> None:
     _loaded.move_to_end(key)
     while len(_loaded) > KEPT:
         _loaded.popitem(last=False)
-
-
-def _files(rows: pa.Table) -> list[tuple[str, ...]]:
-    """Path and deletion vector of what each row tells of."""
-    return list(zip(rows["path"].to_pylist(), rows["vector"].to_pylist(), strict=True))
-
-
-def _past(rows: pa.Table, vectors: Mapping[str, str]) -> set[tuple[str, ...]]:
-    """Files under deletion vectors that they had before; what was gathered without one holds under every."""
-    pairs = _files(rows.group_by(["path", "vector"]).aggregate([]))
-    return {(path, vector) for path, vector in pairs if vector and vectors.get(path, vector) != vector}
 
 
 def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:

@@ -16,10 +16,12 @@ from zorder_pipeline.model.file_stats import Feature
 from .gather import STATS
 from .session import without_rules
 
-__all__ = ["KEY", "STORED", "Gathered", "counts_in", "keys", "sought", "zoned"]
+__all__ = ["FILE", "KEY", "STORED", "Gathered", "counts_in", "keys", "sought", "zoned"]
 
 KEY = ("path", "vector", "session", "feature", "kind", "sql")
 """What a row tells of; there are several where runs gathered the same at once, of which all hold."""
+FILE = list(KEY[:2])
+"""Which file, as it was."""
 STORED = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
@@ -53,6 +55,18 @@ class Gathered:
     def of(self, paths: Sequence[str]) -> Gathered:
         """Those of some files."""
         return Gathered(self.rows.filter(pc.is_in(self.rows["path"], pa.array(paths, pa.string()))))
+
+    def outdated(self, vectors: Mapping[str, str], version: int) -> set[tuple[str, ...]]:
+        """Path and deletion vector of files that are gone, or have another vector than they had then.
+
+        What was gathered without a vector holds under every; what is of later versions tells of files of theirs.
+
+        Args:
+            vectors: id of the deletion vector of each file that there is in ``version``.
+        """
+        older = self.rows.filter(pc.less_equal(self.rows["version"], version))
+        pairs = keys(older.group_by(FILE).aggregate([]), FILE)
+        return {pair for pair in pairs if pair[0] not in vectors or pair[1] not in ("", vectors[pair[0]])}
 
     def under(self, stored_as: Mapping[str, str]) -> Gathered:
         """Those of features whose columns are still the ones that were looked at, of the same type.
@@ -131,9 +145,9 @@ def zoned(rows: pa.Table) -> pa.ChunkedArray:
     return pc.or_(pc.or_(of_types, of_columns), of_texts)
 
 
-def keys(rows: pa.Table) -> list[tuple[str, ...]]:
-    """The `KEY` of each row."""
-    return list(zip(*(rows[name].to_pylist() for name in KEY), strict=True))
+def keys(rows: pa.Table, names: Sequence[str] = KEY) -> list[tuple[str, ...]]:
+    """The `KEY` of each row, or a part of it."""
+    return list(zip(*(rows[name].to_pylist() for name in names), strict=True))
 
 
 def sought(rows: pa.Table) -> pa.ChunkedArray:

@@ -229,12 +229,13 @@ class _Saving:
         total = float(saved[0].sum())
         if not total:
             return {}, {}
-        if not self.asking.days:
+        shares = saved[0] / total
+        if not self.asking.days:  # those that move on ask for each day's partition in turn: all of them tell its part
             counts = confirmed(saved[apart:], np.bincount(self.member, minlength=len(self.names)).astype(np.float64))
             shares = counts / counts.sum()
-            return ({} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))), {}
-        # where queries move on each partition's part is told by all of them, as they ask for it one day after the other
-        whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved[0] / total).tolist(), strict=True))
+        whole = {} if list(self.names) == [""] else dict(zip(self.names, shares.tolist(), strict=True))
+        if not self.asking.days:
+            return whole, {}
         lasting = {
             name: self.asking.lasting(part / total)
             for name, part in zip(self.names, saved[1:apart].T, strict=True)

@@ -162,7 +162,7 @@ def gather_statistics(
         found = STATS.empty_table()
         if missing and usable:
             progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
-            if len(held.of(list(vectors))) < len(held):  # files are gone
+            if held.outdated(vectors, snapshot.version):
                 pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
             found = _found(snapshot.in_session(own), usable, missing)
     added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)

@@ -222,8 +222,8 @@ def _further(path: str, log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
     clean = before.log == without_password(before.log)  # older states have passwords in what logs are called
     if before.current and clean and not _is_of_another_kind(path, log, before) and not _ends_open(log, before):
-        went_on = Part(log, zone, before.log, before.position, since=before.since, mark=before.mark)
-        return _shares(replace(went_on, damaged=before.damaged))
+        after, since, damaged = before.position, before.since, before.damaged
+        return _shares(Part(log, zone, before.log, after, since=since, mark=before.mark, damaged=damaged))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
 
 

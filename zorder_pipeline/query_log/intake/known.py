@@ -199,5 +199,5 @@ def known_of(row: Row, generation: str) -> Known:
         table_id=row["table_id"] or "",
         tables=tuple(json.loads(row["places"] or "{}")),
         kind=row["kind"] or "",
-        damaged=frozenset(json.loads(row["counts"] or "{}").get(DAMAGED, ())),
+        damaged=frozenset(json.loads(row["counts"]).get(DAMAGED, ()) if row["kind"] == "events" else ()),
     )
