@@ -28,7 +28,7 @@ from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import LearnSettings
-from zorder_pipeline.relayout import public_commit, rewrite
+from zorder_pipeline.relayout import public_commit, restoring, rewrite
 from zorder_pipeline.relayout import rollback as rollbacks
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
@@ -510,8 +510,8 @@ def test_whatever_fails_from_the_commit_on_says_what_is_there(
     ("answered", "told"),
     [
         (0, "is not known, nor verified"),
-        (1, r"version 1 of .* was committed and not verified \(dead\): .* RESTORE TABLE"),
-        (2, "1999 rows were there .*version 1 was left as it is, as it could not be taken back"),
+        (1, "1999 rows were there .*version 1 was left as it is, as it could not be taken back"),
+        (2, "1999 rows were there .* was restored to version 0; whether others committed .* is not known .dead.: DESC"),
     ],
 )
 def test_a_history_that_cannot_be_read_after_the_commit_hides_nothing(
@@ -526,7 +526,8 @@ def test_a_history_that_cannot_be_read_after_the_commit_hides_nothing(
         return history_of(snapshot, limit)
 
     changed(monkeypatch, lambda rows: rows.where("id != 77"))
-    monkeypatch.setattr(public_commit, "history_of", failing)
+    for module in (public_commit, restoring):
+        monkeypatch.setattr(module, "history_of", failing)
     with pytest.raises(VerificationError, match=told):
         relaid(spark, path)
 

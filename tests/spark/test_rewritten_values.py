@@ -190,9 +190,9 @@ def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: Spa
     write_deltalake(path, pa.table({"k": pa.array(range(1000), pa.int64()), "d": pa.array([day] * 1000)}))
     for place in ("sql", "sql.legacy"):  # the name before Spark 3.2
         legacy = {f"spark.{place}.parquet.datetimeRebaseModeInRead": "LEGACY"}
-        with set_for_a_while(spark, legacy), pytest.raises(TableError, match="nothing was committed"):
+        with session_conf(spark, legacy), pytest.raises(TableError, match="nothing was committed"):
             rewritten(spark, path)
-    with set_for_a_while(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}):
+    with session_conf(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}):
         assert rewritten(spark, path).committed
     assert DeltaTable(path).to_pyarrow_table().column("d").unique().to_pylist() == [day]
     instants = created(spark, tmp_path / "i", "k BIGINT, at TIMESTAMP", "id, timestamp_seconds(id)")

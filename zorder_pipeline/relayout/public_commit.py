@@ -193,6 +193,8 @@ class PublicCommitter:
                 left = f"others have committed up to version {newest} since"
             else:
                 raced = restore(self.current, version - 1, version)
+        except VerificationError as error:
+            raise VerificationError(f"{why}; {error}") from error
         except Exception as error:
             left = f"it could not be taken back ({first_line(str(error))})"
         if left:

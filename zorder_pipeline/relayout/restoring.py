@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from zorder_pipeline.errors import VerificationError
+from zorder_pipeline.java import first_line
 from zorder_pipeline.state.delta_tables import sql_name
 from zorder_pipeline.state.session_conf import set_for_a_while
 
@@ -37,8 +39,18 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
 
     Returns:
         What became of those commits, in words; "" when there were none and the table lies as at ``to_version``.
+
+    Raises:
+        VerificationError: it is restored, and the history, which tells of others, could not be read.
     """
-    made, replaced = _restored(snapshot, to_version)
+    label = _restored(snapshot, to_version)
+    try:
+        made, replaced = _versions_of(snapshot, label)
+    except Exception as error:
+        raise VerificationError(
+            f"{snapshot.location} was restored to version {to_version}; whether others committed at that moment is not "
+            f"known ({first_line(str(error))}): DESCRIBE HISTORY shows it"
+        ) from error
     if replaced == seen:
         return ""
     theirs = f"others committed {_versions(seen + 1, replaced)} of {snapshot.location} at that moment"
@@ -49,7 +61,7 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
             f"from version {replaced}, or run {again}, which removes what came since"
         )
     try:
-        undone, read = _restored(snapshot, replaced)
+        undone, read = _versions_of(snapshot, _restored(snapshot, replaced))
     except Exception:
         return f"{theirs}, which version {made} removed: run {again} to bring them back"
     if read == made:
@@ -60,13 +72,18 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
     )
 
 
-def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
-    """RESTORE a table; the version that this made, and the one that it replaced. Others may restore it right after."""
+def _restored(snapshot: TableSnapshot, version: int) -> str:
+    """RESTORE a table; the label by which its history tells this commit from those of others."""
     label = f"{RESTORED} {uuid4().hex[:12]}"
     with labelling:
         named = {USER_METADATA: told_with(snapshot.spark, label)}
         with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS | ANY_TYPE | named):
             snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
+    return label
+
+
+def _versions_of(snapshot: TableSnapshot, label: str) -> tuple[int, int]:
+    """The version that a RESTORE made, and the one that it replaced. Others may have restored the table right after."""
     restores = [row for row in history_of(snapshot, COMMITS_SEARCHED) if row["operation"] == "RESTORE"]
     row = next((row for row in restores if made_as(row, label)), restores[0])
     return int(row["version"]), int(row["readVersion"])

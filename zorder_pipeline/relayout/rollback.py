@@ -38,6 +38,7 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
     Raises:
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
         LostRaceError: others committed while the table was restored; says what became of their commits.
+        VerificationError: the table was restored, and whether others committed meanwhile is not known.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
