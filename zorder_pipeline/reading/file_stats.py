@@ -124,7 +124,7 @@ class FileStats:
 
         def change() -> tuple[int, int]:
             known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
-            added = _rows(stats, version, session, vectors)
+            added = _rows(stats, version, session, vectors, known.since())
             same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
             seen = dict(zip(keys(same), sought(same).to_pylist(), strict=True))
             asked = list(zip(keys(added), sought(added).to_pylist(), strict=True))
@@ -216,8 +216,8 @@ class FileStats:
         if not self._exists():
             return Gathered(STORED.empty_table())
         frame: DataFrame = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
-        # of schema 1 without "sql", whose expressions and predicates do not count any more
-        for name, kind in (("sql", "string"), ("sought", "boolean")):
+        # of schema 1 without "sql", whose expressions and predicates do not count any more; of 0.3 without "kept_since"
+        for name, kind in (("sql", "string"), ("sought", "boolean"), ("kept_since", "date")):
             if name not in frame.columns:
                 frame = frame.withColumn(name, F.lit(None).cast(kind))
         rows = frame.select(*STORED.names).toArrow().cast(STORED)
@@ -241,9 +241,9 @@ def _hold(key: tuple[str, str], held: _Held) -> None:
         _loaded.popitem(last=False)
 
 
-def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:
+def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str], since: dt.date | None) -> pa.Table:
     """Rows of `STORED`. The value of a column does not depend on the session; that of an expression does."""
-    paths, count = stats["file"].to_pylist(), len(stats)
+    paths, count, today = stats["file"].to_pylist(), len(stats), dt.datetime.now(dt.UTC).date()
     given = {name: stats[name] for name in STATS.names[1:]} | {
         "path": pa.array(paths, pa.string()),
         "vector": pa.array([vectors[path] for path in paths], pa.string()),
@@ -251,7 +251,8 @@ def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str
             pc.equal(stats["kind"], "column"), "", pc.if_else(zoned(stats), session, without_rules(session))
         ),
         "schema_version": pa.repeat(pa.scalar(SCHEMA_VERSION, pa.int32()), count),
-        "stats_date": pa.repeat(pa.scalar(dt.datetime.now(dt.UTC).date(), pa.date32()), count),
+        "stats_date": pa.repeat(pa.scalar(today, pa.date32()), count),
         "version": pa.repeat(pa.scalar(version, pa.int64()), count),
+        "kept_since": pa.repeat(pa.scalar(since or today, pa.date32()), count),
     }
     return pa.table([given[name] for name in STORED.names], STORED)

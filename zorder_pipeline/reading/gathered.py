@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +28,10 @@ STORED = pa.schema(
         *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
         *(field for field in STATS if field.name != "file"),
         *(pa.field("schema_version", pa.int32()), pa.field("stats_date", pa.date32()), pa.field("version", pa.int64())),
+        pa.field("kept_since", pa.date32()),
     ]
 )
-"""A row of the state, without the table's id."""
+"""A row of the state, without the table's id. Rows of before that column tell the day by their own, ``stats_date``."""
 _UNITS = "year|quarter|month|week|day|hour|minute|second|millisecond|microsecond"
 INSTANTS = (
     "timestamp|unixtime|timezone|interval|date_?trunc|date_?part|date_format|months_between|to_date"
@@ -51,6 +53,11 @@ class Gathered:
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    def since(self) -> dt.date | None:
+        """The day since when statistics are kept of the table, which rows tell also once the first ones are gone."""
+        first = pc.min(pc.coalesce(self.rows["kept_since"], self.rows["stats_date"])).as_py()
+        return first if isinstance(first, dt.date) else None
 
     def of(self, paths: Sequence[str]) -> Gathered:
         """Those of some files."""
@@ -85,11 +92,11 @@ class Gathered:
         return Gathered(self.rows.filter(counts_in(self.rows, session)))
 
     def features(self) -> tuple[Feature, ...]:
-        """What there are statistics of, what was gathered last first."""
+        """What there are statistics of: what was gathered last first, and of those what was first gathered last."""
         told = ["feature", "kind", "type", "sql", "columns"]
         rows = self.rows.select([*told, "version"]).append_column("sought", sought(self.rows))
-        seen = rows.group_by(told).aggregate([("sought", "max"), ("version", "max")]).to_pylist()
-        seen.sort(key=lambda row: -row["version_max"])
+        seen = rows.group_by(told).aggregate([("sought", "max"), ("version", "max"), ("version", "min")]).to_pylist()
+        seen.sort(key=lambda row: (-row["version_max"], -row["version_min"], row["kind"], row["feature"]))
         return tuple(
             Feature(
                 row["feature"],

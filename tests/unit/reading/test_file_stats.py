@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -14,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.reading import file_stats
 from zorder_pipeline.reading.aligned import aligned
 from zorder_pipeline.reading.believed import believed
 from zorder_pipeline.reading.file_numbers import same_files
+from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
 from zorder_pipeline.reading.gathered import STORED, Gathered, counts_in, zoned
@@ -54,6 +57,43 @@ def test_only_statistics_of_the_present_vector_or_of_none_count() -> None:
     assert found.zones.known.tolist() == [False, True, True, False]
     assert found.zones.low[1:3].tolist() == [4, 1]  # the exact vector's before those without one
     assert found.zones.null_count.tolist() == [-1, 0, 0, -1]
+
+
+def test_since_when_statistics_are_kept_is_told_also_once_the_first_ones_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a merge past midnight all rows were of the new day: what others appended the day before had none."""
+    held, began = Gathered(_stored("old", 1)), dt.date(2024, 1, 2)
+    wrote: list[pa.Table] = []
+    monkeypatch.setattr(file_stats, "made_changeable", lambda _spark, _path, change: change())
+    monkeypatch.setattr(FileStats, "load", lambda *_, **__: held)
+    monkeypatch.setattr(FileStats, "_write", lambda *_: None)
+    monkeypatch.setattr(FileStats, "_wrote", lambda _self, _table, rows: wrote.append(rows))
+    for version, path in ((2, "new"), (3, "newer")):
+        rows = _stored(path, version)
+        stats = rows.rename_columns(["file" if name == "path" else name for name in rows.column_names])
+        store = FileStats(None, "/state")  # type: ignore[arg-type]
+        assert store.update("t", version, "here", stats.select(STATS.names), {path: ""}, {"a": "col-1"}) == (1, 1)
+        held = Gathered(wrote[-1])
+        assert held.rows["path"].to_pylist() == [path]
+        assert held.rows["stats_date"].to_pylist() > [began]
+        assert held.since() == began
+    assert Gathered(STORED.empty_table()).since() is None
+
+
+def _stored(path: str, version: int) -> pa.Table:
+    """A row as the state has it, of 2 January 2024, before rows told since when there are any."""
+    (row,) = _gathered((A, path, "", "", 1, 2)).rows.to_pylist()
+    row |= {"version": version, "stats_date": dt.date(2024, 1, 2), "schema_version": 2}
+    return pa.Table.from_pylist([{name: row.get(name) for name in STORED.names}], STORED)
+
+
+def test_what_was_gathered_last_comes_first_and_of_that_what_is_newest() -> None:
+    """A relayout's new files have statistics of all that are kept, gathered of one version: 48 of these are kept."""
+    names = ["old", "b", "a", "new"]
+    rows = _gathered(*((replace(A, name=name), "f", "", "", 1, 2) for name in [*names, *names[1:]]))
+    held = Gathered(rows.rows.append_column("version", pa.array([1, 1, 1, 2, 3, 3, 3], pa.int64())))
+    assert [feature.name for feature in held.features()] == ["new", "a", "b", "old"]
 
 
 _ROWS = st.lists(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.features.statistics import MAX_FEATURES
@@ -96,12 +95,11 @@ def _kept_so_far(snapshot: TableSnapshot, state: str) -> tuple[list[Feature], in
     that are gone still go.
     """
     held = FileStats(snapshot.spark, state).load(snapshot.table_id, fresh=True)
-    if not len(held):
+    if (first := held.since()) is None:
         return None
     with alone(snapshot.spark) as own:
         session = session_of(own)
     usable = held.within(session).under(snapshot.stored_as).features()
-    first = pc.min(held.rows["stats_date"]).as_py()
     since = dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000
     return [feature for feature in current(usable, snapshot) if feature.sql][:MAX_FEATURES], int(since)
 
