@@ -103,6 +103,34 @@ def test_a_partition_of_which_few_files_are_read_has_its_share_of_the_rows(
     assert len(set(sample.columns["id"].values.tolist())) == sample.rows
 
 
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_large_and_small_files_of_a_partition_have_their_share_of_the_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str
+) -> None:
+    """Files of which unlike shares of their rows are taken are scanned apart: no row twice, each with its values."""
+    path = str(tmp_path / "t")
+    shaped = spark.range(0, 20_000, 1, 1).selectExpr("id", "named_struct('x', -id) AS s", "id DIV 10000 AS day")
+    writer = shaped.write.format("delta").partitionBy("day").option("delta.enableDeletionVectors", vectors)
+    writer.save(path)
+    late = spark.range(20_000, 24_000, 1, 40).selectExpr("id", "named_struct('x', -id) AS s", "id % 2 AS day")
+    late.write.format("delta").mode("append").save(path)
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MIN_FILES", 20)
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MAX_SCANNED", 1)
+    table = open_table(spark, path)
+    asked = {"twice": ("2 * id", "bigint"), "fails": ("1 / (id DIV 20000 - 1) > 0", "boolean")}
+    sample = take_sample(table, ["id", "s.x", "day"], rows=4_000, seed=1, total_rows=24_000, expressions=asked)
+    ids = sample.columns["id"].values
+    assert sample.files_read < len(table.files())
+    assert len(set(ids.tolist())) == sample.rows
+    assert np.array_equal(sample.columns["s.x"].values, -ids)
+    assert np.array_equal(sample.columns["twice"].values, 2 * ids)
+    assert list(sample.columns) == ["id", "s.x", "day", "twice"]
+    assert 3_600 < sample.rows < 4_400
+    assert abs((ids >= 20_000).mean() - 4_000 / 24_000) < 0.06
+    nested = take_sample(table, ["id"], rows=1_000, seed=1, total_rows=24_000)
+    assert set(nested.columns["id"].values.tolist()) < set(ids.tolist())
+
+
 def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapshot) -> None:
     def draw(rows: int, seed: int) -> list[int]:
         sample = take_sample(table, ["id"], rows=rows, seed=seed, total_rows=ROWS - 10)

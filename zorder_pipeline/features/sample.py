@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,16 @@ from .sampling import Files, chosen_files, row_shares
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    Scan: TypeAlias = tuple[DataFrame, Sequence[Column]]
+
 __all__ = ["Sample", "SampleColumn", "Snapshot", "take_sample"]
 
 KEEPS_CHAR = "spark.sql.preserveCharVarcharTypeInfo"
 HASH_SPACE = 1 << 31
 NUMBER = "__zorder_number"
 """Column for the hash by which a row is taken."""
+STEP, MOST_STEPS = 4.0, 8
+"""Files of which shares of their rows are taken that are so many times unlike are scanned apart, in one job."""
 
 
 class Snapshot(Protocol):
@@ -140,7 +145,44 @@ def take_sample(
     files = snapshot.files()
     some = chosen_files(files, seed)
     share = row_shares(files, some, rows)
-    frame = snapshot.read() if len(some) == len(files.path) else snapshot.read_files(files.path[some].tolist())
+    names = files.path[some.index]
+    uneven = len(np.unique(share)) > 1
+    asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
+    asked += [F.col(NUMBER)] if uneven else []
+    if len(names) == len(files.path):
+        scans = [_scan(snapshot.read(), float(share.max(initial=0.0)), seed, asked)]
+    else:
+        scans = [
+            _scan(snapshot.read_files(names[alike].tolist()), float(share[alike].max()), seed, asked)
+            for alike in _steps(share)
+        ]
+    with snapshot.reading():
+        more, table = _evaluated(scans, expressions or {})
+    if uneven:
+        table = _thinned(table, dict(zip(names.tolist(), share.tolist(), strict=True)), snapshot.location)
+    file, paths = _numbered(table["path"])
+    order = np.lexsort((table["place"].to_numpy(), file))
+    result: dict[str, SampleColumn] = {}
+    for i, name in enumerate(columns):
+        values, valid = canonical_array(readable(table[f"c{i}"]), known[name].value_type)
+        result[name] = SampleColumn(values[order], valid[order])
+    for i, (name, (_, type_name)) in enumerate(more.items()):
+        values, valid = canonical_array(readable(table[f"e{i}"]), ValueType.parse(type_name))
+        result[name] = SampleColumn(values[order], valid[order])
+    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(names), paths)
+
+
+def _steps(share: npt.NDArray[np.float64]) -> list[npt.NDArray[np.bool_]]:
+    """Files of like shares of their rows: of a file the driver gets as many as of that of its step that gives most."""
+    shown = np.maximum(share, np.finfo(float).tiny)
+    step = np.minimum(MOST_STEPS, np.log(shown.max() / shown) / np.log(STEP)).astype(int)
+    return [step == one for one in np.unique(step)]
+
+
+def _scan(frame: DataFrame, most: float, seed: int, asked: Sequence[Column]) -> Scan:
+    """The rows of some files whose hash is small enough for the largest share, and what is asked of them."""
+    from pyspark.sql import functions as F
+
     if str(frame.sparkSession.conf.get(KEEPS_CHAR, None)).lower() == "true":
         raise UnsupportedTableError(
             f"this session tells CHAR from STRING, which Arrow does not: set {KEEPS_CHAR} to false to sample a table"
@@ -151,48 +193,33 @@ def take_sample(
     # serves, which is the same as long as the session splits files alike
     place = origin.getField("row_index") if _has_row_index(frame) else F.monotonically_increasing_id()
     number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
-    most = float(share.max(initial=0.0))
-    uneven = bool((share < most).any())
-    if uneven:  # told once: behind a filter a place in the scan is another
-        frame, number = frame.withColumn(NUMBER, number), F.col(NUMBER)
+    frame = frame.withColumn(NUMBER, number)  # told once: behind a filter a place in the scan is another
     if most < 1:
-        frame = frame.where(number < F.lit(int(most * HASH_SPACE)))
-    asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
-    asked = [path.alias("path"), place.alias("place"), *([number] if uneven else []), *asked]
-    with snapshot.reading():
-        more, table = _evaluated(frame, asked, expressions or {})
-    if uneven:
-        table = _thinned(table, dict(zip(files.path[some].tolist(), share.tolist(), strict=True)), snapshot.location)
-    file, paths = _numbered(table["path"])
-    order = np.lexsort((table["place"].to_numpy(), file))
-    result: dict[str, SampleColumn] = {}
-    for i, name in enumerate(columns):
-        values, valid = canonical_array(readable(table[f"c{i}"]), known[name].value_type)
-        result[name] = SampleColumn(values[order], valid[order])
-    for i, (name, (_, type_name)) in enumerate(more.items()):
-        values, valid = canonical_array(readable(table[f"e{i}"]), ValueType.parse(type_name))
-        result[name] = SampleColumn(values[order], valid[order])
-    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some), paths)
+        frame = frame.where(F.col(NUMBER) < F.lit(int(most * HASH_SPACE)))
+    return frame, [path.alias("path"), place.alias("place"), *asked]
 
 
 def _evaluated(
-    frame: DataFrame, asked: Sequence[Column], more: Mapping[str, tuple[str, str]]
+    scans: Sequence[Scan], more: Mapping[str, tuple[str, str]]
 ) -> tuple[Mapping[str, tuple[str, str]], pa.Table]:
     """The expressions that fail on no row, and the rows with their values."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
     def working(some: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         try:
-            frame.agg(*(F.bit_xor(F.xxhash64(F.expr(sql))) for sql, _ in some.values())).collect()
+            for frame, _ in scans:
+                frame.agg(*(F.bit_xor(F.xxhash64(F.expr(sql))) for sql, _ in some.values())).collect()
         except (PySparkException, Py4JJavaError):
             items, half = list(some.items()), len(some) // 2
             return working(dict(items[:half])) | working(dict(items[half:])) if half else {}
         return dict(some)
 
     def rows(some: Mapping[str, tuple[str, str]]) -> pa.Table:
-        return frame.select(*asked, *(F.expr(sql).alias(f"e{i}") for i, (sql, _) in enumerate(some.values()))).toArrow()
+        values = [F.expr(sql).alias(f"e{i}") for i, (sql, _) in enumerate(some.values())]
+        return reduce(DataFrame.union, (frame.select(*asked, *values) for frame, asked in scans)).toArrow()
 
     try:
         return more, rows(more)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Files", "chosen_files", "row_shares"]
+__all__ = ["Chosen", "Files", "chosen_files", "row_shares"]
 
 MAX_SCANNED = 4 << 30
-"""Bytes of data files that a sample reads at most, but for those of partitions that would be missed."""
+"""Bytes of data files that a sample reads at most, unless `MIN_FILES` are more, and but for those of partitions that
+would be missed."""
 MISSED_SCANNED = 16 * MAX_SCANNED
 """Bytes of these, a file of each: columns are read, not whole files."""
 MIN_FILES = 200
 """Files that a sample reads at least, where the table has them: rows of one file are alike."""
-STEEPEST = 4.0
-"""A row of a file is taken at most so many times as often as one is on average: the driver gets as many of all files
-before it leaves out what is too much of the others."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -48,53 +47,88 @@ class Files(Protocol):
         """Number of each file's partition, from 0."""
 
 
-def chosen_files(files: Files, seed: int) -> Ints:
-    """Indices of the files to sample from, ascending: all, or as many at random as `MAX_SCANNED` bytes hold.
+@dataclass(frozen=True)
+class Chosen:
+    """The files that a sample reads.
 
-    Of each partition in proportion, and about `MIN_FILES` at least. Those whose part is less than a file have one, the
-    partitions that were written last first, as far as `MISSED_SCANNED` bytes go: they are asked for most. The choice
-    depends on the list of files and the seed only, not on its order.
+    Attributes:
+        index: which of the table's files, ascending.
+        weight: how many bytes of its partition a byte of each stands for, beside the others of it.
+    """
+
+    index: Ints
+    weight: Floats
+
+
+def chosen_files(files: Files, seed: int) -> Chosen:
+    """The files to sample from: all, or as many at random as `MAX_SCANNED` bytes hold or `MIN_FILES` tell.
+
+    A file is drawn with a probability in proportion to its size, and of each partition and of large and small files in
+    proportion (systematic sampling): where one is read of a partition it is mostly one that holds most of its rows. A
+    partition of which none was drawn has one, those that were written last first, as far as `MISSED_SCANNED` bytes go:
+    they are asked for most. The choice depends on the list of files and the seed only, not on its order.
     """
     count, whole = len(files.path), int(files.bytes.sum())
     if count <= MIN_FILES or whole <= MAX_SCANNED:
-        return np.arange(count)
+        return Chosen(np.arange(count), np.ones(count))
     hashes = [blake2b(f"{seed}/{path}".encode(), digest_size=8).digest() for path in files.path]
-    order = np.array(sorted(range(count), key=hashes.__getitem__), dtype=np.int64)
-    drawn = np.argsort(order)
+    by_chance = np.empty(count, dtype=np.int64)
+    by_chance[sorted(range(count), key=hashes.__getitem__)] = np.arange(count)
     part = np.asarray(files.partition_codes, dtype=np.int64)
-    order = order[np.argsort(part[order], kind="stable")]  # by partition, in each as drawn
-    mine = part[order]
-    held, size = np.bincount(part), np.bincount(part, weights=files.bytes)
-    begin = np.concatenate([[0], np.cumsum(held)[:-1]])
-    read = np.cumsum(files.bytes[order], dtype=np.float64)
-    read -= (read - files.bytes[order])[begin[mine]]
-    fits = read <= MAX_SCANNED / whole * size[mine]
-    fits |= np.arange(count) - begin[mine] < np.floor(MIN_FILES / count * held[mine] + 0.5)
-    missed = np.flatnonzero(np.bincount(mine[fits], minlength=len(held)) == 0)
-    first = order[begin[missed]]
-    written = np.zeros(len(held), dtype=np.int64)
+    place = np.full(int(part.max()) + 1, count)
+    np.minimum.at(place, part, by_chance)  # the codes of partitions may depend on the order of the list
+    chance = _chances(files.bytes)
+    order = np.lexsort((by_chance, np.log2(np.maximum(files.bytes, 1)).astype(int), place[part]))
+    upto = np.cumsum(np.where(chance < 1, chance, 0.0)[order]) - np.random.default_rng(seed).random()
+    drawn = chance >= 1
+    drawn[order] |= np.diff(np.floor(upto), prepend=-1.0) > 0
+    index = np.concatenate([np.flatnonzero(drawn), _of_missed(files, drawn, by_chance)])
+    return Chosen(np.sort(index), 1 / chance[np.sort(index)])
+
+
+def _chances(size: Ints) -> Floats:
+    """How probably each file is drawn, more than 0 and at most 1, shape (files,): in proportion to its size."""
+    size = np.maximum(size, 1)
+    low, high = 1 / float(size.sum()), 1 / float(size.min())
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        chance = np.minimum(1.0, middle * size)
+        enough = chance.sum() >= MIN_FILES and (chance * size).sum() >= MAX_SCANNED
+        low, high = (low, middle) if enough else (middle, high)
+    return np.asarray(np.minimum(1.0, high * size))
+
+
+def _of_missed(files: Files, drawn: npt.NDArray[np.bool_], by_chance: Ints) -> Ints:
+    """A file of each partition that has none, as far as `MISSED_SCANNED` bytes go: its smallest, or, as far as what is
+    left of them goes, one drawn as the others are."""
+    part = np.asarray(files.partition_codes, dtype=np.int64)
+    of_missed = np.flatnonzero(~np.isin(part, part[drawn]))
+    written = np.zeros(int(part.max()) + 1, dtype=np.int64)
     np.maximum.at(written, part, files.modified)
-    first = first[np.lexsort((drawn[first], -written[missed]))]
-    lacking = max(0, MIN_FILES - int(fits.sum()))
-    first = first[(np.cumsum(files.bytes[first]) <= MISSED_SCANNED) | (np.arange(len(first)) < lacking)]
-    return np.sort(np.concatenate([order[fits], first]))
+
+    def one_of_each(among: Ints, first_by: Floats | Ints, most: int) -> Ints:
+        order = among[np.lexsort((by_chance[among], first_by[among]))]
+        found = order[np.unique(part[order], return_index=True)[1]]
+        found = found[np.lexsort((by_chance[found], -written[part[found]]))]
+        return found[np.cumsum(files.bytes[found]) <= most]
+
+    smallest = one_of_each(of_missed, files.bytes, MISSED_SCANNED)
+    late = -np.log((by_chance + 0.5) / len(part)) / np.maximum(files.bytes, 1)  # the least is drawn as others are
+    found = one_of_each(of_missed, late, MISSED_SCANNED - int(files.bytes[smallest].sum()))
+    return np.concatenate([found, smallest[~np.isin(part[smallest], part[found])]])
 
 
-def row_shares(files: Files, chosen: Ints, rows: int) -> Floats:
-    """Share of its rows to take from each chosen file, so that about ``rows`` come from all, shape (chosen,).
+def row_shares(files: Files, chosen: Chosen, rows: int) -> Floats:
+    """Share of its rows, at most 1, to take from each chosen file, so that about ``rows`` come from all; (chosen,).
 
-    Each partition has its share of them, although more of the files of one are read than of another; but of a partition
-    of which only a few rows are read no more than `STEEPEST` times the mean, and none of one of which none are.
-
-    Args:
-        chosen: from `chosen_files`.
+    Each partition has its share of them, although more of the files of one are read than of another, but one of which
+    none are read; and in a partition large and small files have theirs.
     """
-    mean = rows / max(1, int(files.rows[chosen].sum()))
-    if len(chosen) == len(files.path):
-        return np.full(len(chosen), min(1.0, mean))
+    if len(chosen.index) == len(files.path):
+        return np.full(len(chosen.index), min(1.0, rows / max(1, int(files.rows.sum()))))
     part = np.asarray(files.partition_codes, dtype=np.int64)
     whole = np.bincount(part, weights=files.rows)
-    read = np.bincount(part[chosen], weights=files.rows[chosen], minlength=len(whole))
-    wanted = rows * whole / max(1.0, float(whole[read > 0].sum()))
-    share = np.minimum(1.0, np.minimum(STEEPEST * mean, wanted / np.maximum(1.0, read)))
-    return np.where(read > 0, share, 0.0)[part[chosen]]
+    stood = np.bincount(part[chosen.index], weights=files.rows[chosen.index] * chosen.weight, minlength=len(whole))
+    wanted = rows * whole / max(1.0, float(whole[stood > 0].sum()))
+    share = np.divide(wanted, stood, out=np.zeros(len(whole)), where=stood > 0)
+    return np.asarray(np.minimum(1.0, chosen.weight * share[part[chosen.index]]))
