@@ -22,11 +22,11 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout import choosing
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.learn import Learned
-from zorder_pipeline.model.candidate import INCREMENTAL
+from zorder_pipeline.model.candidate import ANOTHER, INCREMENTAL
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan, read_plan, write_plan
-from zorder_pipeline.pipeline.learning import confirming, drawing, reading_contest
+from zorder_pipeline.pipeline.learning import confirming, drawing, reading_contest, reading_layout
 from zorder_pipeline.pipeline.learning.keeping import sample_files
 from zorder_pipeline.pipeline.learning.reading_sample import ReadingSample, reading_sample
 from zorder_pipeline.pipeline.logs import ingest
@@ -301,3 +301,48 @@ def test_nights_go_on_with_a_partition_index(
     assert (done.decision, done.gate["action"]) == ("applied", INCREMENTAL)
     assert done.rows < 3000
     assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}
+
+
+@pytest.mark.slow
+def test_a_table_that_lies_by_columns_goes_over_to_predicates_once_scans_are_expected_and_then_stays(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With new files no layout for scans was sought; without any, one a hair better took the place of another."""
+    path, log = _asked(spark, tmp_path)
+    costs = CostModel(per_opened_file=0.0)
+    state, gate = str(tmp_path / "state"), GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs)
+    gate = replace(gate, enriched_share=0.9)
+
+    def night(settings: pipeline.LearnSettings) -> tuple[Plan, Learned]:
+        snapshot = open_table(spark, path)
+        found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+        layouts = pipeline.layouts_in_use(spark, snapshot, state)
+        analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], settings, layouts=layouts)
+        return pipeline.learn_tonight(spark, analysis, state, settings, gate=gate)
+
+    first, _ = night(replace(SETTINGS, enriched_share=0.0))
+    assert first.spec is not None
+    assert not first.spec.computed
+    assert pipeline.apply(spark, path, first, force=True, state=state).decision == "applied"
+    rows = spark.range(6000, 6600).selectExpr("id", *_columns()).repartition(3)
+    rows.write.format("delta").mode("append").save(path)
+    plan, learned = night(SETTINGS)
+    assert plan.spec is not None
+    assert plan.spec.computed
+    assert (plan.origin, learned.spec, learned.name != reading_contest.COLUMNS) == ("learned", plan.spec, True)
+    assert plan.predicted == {"train_fraction": learned.train, "validation_fraction": learned.select}
+    assert set(learned.compared) == {*learned.baselines, learned.name}
+    assert float(learned.unseen.times @ learned.after) == pytest.approx(plan.promise.after * learned.unseen.times.sum())
+    assert [one.action for one in plan.candidates][:2] == [ANOTHER, INCREMENTAL]
+    done = pipeline.apply(spark, path, plan, gate=gate, state=state)
+    assert (done.decision, done.gate["action"]) == ("applied", ANOTHER)
+    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}
+    again, learned = night(SETTINGS)
+    assert (again.spec, learned.spec, learned.name) == (None, None, "stored")
+    assert again.predicted["validation_fraction"] == learned.stored_select == learned.stays[1]
+    rows.write.format("delta").mode("append").save(path)
+    for module in (choosing, reading_layout):
+        monkeypatch.setattr(module, "MIN_GAIN", 0.9)  # of so small a table a whole relayout would be worth it
+    later, learned = night(SETTINGS)
+    assert (later.origin, later.spec, learned.name) == (KEPT, plan.spec, KEPT)
+    assert learned.compared[KEPT] <= learned.compared["stored"]

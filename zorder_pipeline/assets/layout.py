@@ -161,13 +161,12 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
     from zorder_pipeline.layout.importance import column_importance
     from zorder_pipeline.pipeline.learning import drawing
 
-    ours = learned.name if learned.spec is not None else "stored"
-    shares = dict(learned.baselines) | {ours: learned.select}
+    shares = learned.compared
     ranked = sorted(shares, key=shares.__getitem__)
     facts: dict[str, Any] = {
         "trials": plan.trials,
         "seconds": round(plan.seconds, 1),
-        "winner": ours,
+        "winner": learned.name,
         "promise": md(_promise_text(plan)),
     }
     if len(shares) > 1:  # where no layout was sought there is nothing to compare

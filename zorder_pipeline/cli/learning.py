@@ -169,7 +169,7 @@ def learn(
         [(name, f"{shares[name]:.1%}") for name in sorted(shares, key=shares.__getitem__)],
         best=ours,
     )
-    if study:
+    if study and plan.trials:
         where = study if "://" not in study else "URL"  # a URL may hold a password
         out.print(f"the study is kept; look at it with: optuna-dashboard {where}", soft_wrap=True)
     found = _told(plan, "" if unwritten else target, _applied_by(table, target, committer))

@@ -16,6 +16,7 @@ __all__ = ["UNSOUGHT", "decide", "postponed"]
 
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
 
+NO_OTHER = "there is no other layout to try; the table stays as it is"
 UNSOUGHT = "no other layout was sought"
 
 
@@ -60,7 +61,7 @@ def _as_it_is(proposals: Sequence[Proposal]) -> tuple[str, tuple[str]]:
     """Cause and reason of a table that no layout is proposed for."""
     why = next((one.plan.unsought for one in proposals if one.plan.unsought), "")
     if not why:
-        return "in_good_order", (GOOD_ORDER,)
+        return "in_good_order", (GOOD_ORDER if any(one.plan.trials for one in proposals) else NO_OTHER,)
     laid_out = any(one.in_force for one in proposals)
     return ("in_good_order", (f"{UNSOUGHT}: {why}",)) if laid_out else ("not_worth_it", (why,))
 

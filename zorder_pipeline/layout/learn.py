@@ -45,6 +45,7 @@ class Learned:
             winning baseline's name, ``stored``, or ``kept``.
         train, select: mean share of rows read under the winner by the queries that were learned and chosen by.
         stored_select: the latter as the table lies now.
+        stays: both as the table lies, the latter once new files follow the present layout.
         baselines: mean share of the queries chosen by, by baseline, ``stored`` included.
         before, after: share of rows per statement of `LogBlocks.promise`, now and under the winner.
         standing: the same once new files follow the present layout; as ``before`` when nothing is kept.
@@ -64,6 +65,7 @@ class Learned:
     train: float
     select: float
     stored_select: float
+    stays: tuple[float, float]
     baselines: dict[str, float]
     before: Floats
     after: Floats
@@ -79,6 +81,11 @@ class Learned:
     computed: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    @property
+    def compared(self) -> dict[str, float]:
+        """Mean share of the queries chosen by of all that was weighed, by name: baselines, ``stored`` and ``name``."""
+        return self.baselines | {self.name: self.select}
 
     @property
     def per_query(self) -> tuple[Floats, Floats]:
@@ -136,12 +143,17 @@ def learn_layout(
     elif table.kept is not None:
         name = KEPT
     promise = learning.promise(winner)
+
+    def of_train(draft: AnyDraft | None) -> float:
+        return train.mean(table.told(sample.rows_read(draft, train.estimator), train))
+
     return Learned(
         spec=spec,
         name=name,
-        train=train.mean(table.told(sample.rows_read(winner, train.estimator), train)),
+        train=of_train(winner),
         select=select.mean(shares.get(name, standing)),
         stored_select=select.mean(stored),
+        stays=(of_train(None), select.mean(standing)),
         baselines={key: select.mean(read) for key, read in {STORED: stored, **baselines}.items()},
         before=promise.before,
         after=promise.after,

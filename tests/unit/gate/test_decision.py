@@ -23,7 +23,7 @@ from zorder_pipeline.model.values import DAY
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)
 GOOD = promise(np.full(100, 0.9), RNG.uniform(0, 0.2, 100), np.full(100, 1e9), (100.0, "observed"))
-PLAN = Plan("t", "id", "hash", 0, SPEC, "learned", 1000, GOOD)
+PLAN = Plan("t", "id", "hash", 0, SPEC, "learned", 1000, GOOD, trials=40)
 
 
 def judge(plan: Plan, rewrite_bytes: float, table_bytes: float, settings: GateSettings | None = None) -> Decision:
@@ -46,6 +46,7 @@ def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
     ("plan", "settings", "reason"),
     [
         (dataclasses.replace(PLAN, spec=None), GateSettings(), "the present layout was not beaten"),
+        (dataclasses.replace(PLAN, spec=None, trials=0), GateSettings(), "there is no other layout to try"),
         (dataclasses.replace(PLAN, origin="manual"), GateSettings(), "no workload: the layout was given by hand"),
         (PLAN, GateSettings(queries_per_day=0.01), "not worth it: at 0.01 queries a day"),
         (PLAN, GateSettings(costs=CostModel(base=1e9)), "not worth it"),

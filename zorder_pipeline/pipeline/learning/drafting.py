@@ -10,6 +10,7 @@ from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.decision import UNSOUGHT
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.pipeline.partition_conditions import partitions_untold
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 
@@ -71,12 +72,23 @@ def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
         notes.append(UNWEIGHED)
     if unsought:
         notes.append(f"{UNSOUGHT}: {unsought}")
-    if found.rows_per_file < FEW_ROWS_PER_FILE:
-        notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
+    if found.rows_per_file < FEW_ROWS_PER_FILE and analysis.sample.rows < analysis.sample.total_rows:
+        few = f"a file is represented by only {found.rows_per_file:.0f} sample rows"
+        notes.append(f"{few}: raise --sample-rows, or search.sample_rows of the table's configuration")
     if learned.left_out:
         notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
     if short := [*_late(learned), *learned.shortened]:
         notes.append(f"within the time budget of {situation.settings.seconds or 0:g} s: {'; '.join(short)}")
-    if learned.name == KEPT and not unsought:
+    if not len(learned.history) and not unsought:
+        notes.append(f"no order of rows was sought: {_nothing_to_seek(situation, found)}")
+    elif learned.name == KEPT and not unsought:
         notes.append(STAYS)
     return tuple(notes)
+
+
+def _nothing_to_seek(situation: Situation, found: Sought) -> str:
+    """Why there is no order to try, where a search had nothing to search."""
+    rows = situation.analysis.sample.total_rows
+    if round(rows / found.target) <= 1:
+        return f"the table's {counted(rows, 'row')} make one file of {found.target:,}"
+    return "queries filter by no column that can order rows: by partition columns, constants, or without statistics"

@@ -91,8 +91,7 @@ def plane(analysis: TableAnalysis, plan: Plan, after: bool = True) -> bytes | No
 
 def layouts_compared(learned: Learned) -> bytes:
     """What queries would read under each layout that was weighed."""
-    ours = learned.name if learned.spec is not None else "stored"
-    return pictures.layout_shares(dict(learned.baselines) | {ours: learned.select}, ours)
+    return pictures.layout_shares(learned.compared, learned.name)
 
 
 def search(study: optuna.Study) -> bytes:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.layout.choosing import STORED
 from zorder_pipeline.layout.learn import Learned
-from zorder_pipeline.model.candidate import ANOTHER
+from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
@@ -24,7 +25,7 @@ from .keeping import layout_of
 from .looked_up import refuse_unfiltered, with_bloom_filters
 from .memory import Memory
 from .proving import earlier_ones_proved, proved
-from .reading_layout import for_reading
+from .reading_layout import contest_of, for_reading
 from .seeking import Sought, sought
 from .situation import Situation, situation_of
 from .sizes import target_rows
@@ -142,11 +143,12 @@ def learn_remembering(
     if not for_readers:
         night = _with_losses(situation, night)
     night = _with_promise(situation, night)
-    if for_readers and not night.stays and not situation.unsought:
-        night = _for_readers(situation, found, night, say)
-        if not night.stays:  # a layout of its own kind, weighed alone
-            plan = with_bloom_filters(analysis, night.plan, settings)
-            return plan, night.learned, _remembered(situation, night.memory)
+    if for_readers and not situation.unsought:
+        by_columns = _by_columns(night, found)
+        if (contest := contest_of(situation, by_columns, found.weights, say)) is not None:
+            if (won := for_reading(contest, by_columns, night.proof, night.learned)) is not None:
+                return _for_readers(situation, night, *won)
+            night = _staying(situation, night)
     night = _with_useful_statistics(situation, found, night)
     if for_readers:
         night = _with_losses(situation, night)
@@ -202,23 +204,42 @@ def _with_promise(situation: Situation, night: _Night) -> _Night:
     return replace(night, plan=plan, learned=learned, proof=proof)
 
 
-def _for_readers(situation: Situation, found: Sought, night: _Night, say: Progress) -> _Night:
-    """The plan by a layout for the expected mix of readers, or by the present one when that is one and not beaten."""
-    plan, computed = for_reading(situation, night.plan, found.weights, night.proof, night.learned, say)
-    if plan is not None:
-        return replace(night, plan=plan, learned=replace(night.learned, computed=computed))
-    present = situation.laid_out
+def _by_columns(night: _Night, found: Sought) -> Plan:
+    """Tonight's plan by the layout that was found by columns alone; without one where the present layout is kept."""
+    if not night.stays:
+        return night.plan
+    notes = tuple(note for note in night.plan.notes if note != STAYS)
+    return replace(night.plan, spec=None, origin="learned", target_file_rows=found.target, notes=notes)
+
+
+def _for_readers(situation: Situation, night: _Night, plan: Plan, learned: Learned) -> tuple[Plan, Learned, Memory]:
+    """The plan by a layout for the expected mix of readers, with what else could be done, and what is remembered.
+
+    What other layouts would have saved is told of ordinary readers, so this one has not been missed by it.
+    """
+    stays = _with_losses(situation, replace(night, plan=replace(plan, spec=None)))
+    others = _with_candidates(situation, stays).candidates
+    if others and plan.spec is not None:
+        others = (Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise), *others)
+    plan = with_bloom_filters(situation.analysis, replace(plan, candidates=others), situation.settings)
+    return plan, learned, _remembered(situation, stays.memory)
+
+
+def _staying(situation: Situation, night: _Night) -> _Night:
+    """The plan where no layout is surely better for the expected mix of readers than what the table stays as."""
+    plan, learned, present = night.plan, night.learned, situation.laid_out
+    if learned.spec is None:
+        return night
     assert present is not None
-    before, here = night.proof.before, night.learned.stored_select
-    learned = replace(night.learned, spec=None, name=KEPT, select=here, before=before, after=night.learned.standing)
-    plan = replace(
-        night.plan,
-        spec=present.spec,
-        origin=KEPT,
-        target_file_rows=present.target_file_rows,
-        notes=(*night.plan.notes, STAYS),
-        predicted={**night.plan.predicted, "validation_fraction": here},
-    )
+    (train, select), before = learned.stays, night.proof.before
+    learned = replace(learned, spec=None, train=train, select=select, before=before, after=learned.standing)
+    plan = replace(plan, predicted={"train_fraction": train, "validation_fraction": select})
+    if situation.kept is None:
+        learned, plan = replace(learned, name=STORED), replace(plan, spec=None)
+    else:
+        learned = replace(learned, name=KEPT)
+        target, notes = present.target_file_rows, (*plan.notes, STAYS)
+        plan = replace(plan, spec=present.spec, origin=KEPT, target_file_rows=target, notes=notes)
     promise = night.proof.promise(plan, learned.standing, situation.kept, before)
     return replace(night, plan=replace(plan, promise=promise), learned=learned)
 

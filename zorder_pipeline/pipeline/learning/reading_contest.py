@@ -48,7 +48,10 @@ T = TypeVar("T", float, Floats)
 
 @dataclass(frozen=True)
 class Measured:
-    """A layout, and the mean share of the rows that ordinary and other readers read of it on the select queries."""
+    """A layout, and the mean share of the rows that ordinary and other readers read of it on the select queries.
+
+    Of None they are those of the table as it stays: what is new is laid out by its present layout, if it has one.
+    """
 
     spec: KeySpec | None
     plain: float
@@ -81,9 +84,13 @@ class Contest:
         select = self.situation.blocks.select
         return select.each(self.sampled.plain), select.each(self.sampled.reading)
 
-    def read(self, spec: KeySpec | None, lies: npt.NDArray[np.int32] | None = None) -> tuple[Floats, Floats]:
-        """Share of the rows that each select query reads by either reader; see `ReadingSample.read`."""
-        plain, reading = (self.sampled.read(spec, boxes, lies) for boxes in self._select)
+    def read(self, spec: KeySpec | None) -> tuple[Floats, Floats]:
+        """Share of the rows that each select query reads by either reader, shape (queries,) each.
+
+        Args:
+            spec: None of files as they are, or as they will be once what is new is laid out by the present layout.
+        """
+        plain, reading = (self.sampled.read(spec, boxes, self.situation.kept) for boxes in self._select)
         return plain, reading
 
     def measured(self, spec: KeySpec | None) -> Measured:

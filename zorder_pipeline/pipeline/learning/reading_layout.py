@@ -25,69 +25,107 @@ from zorder_pipeline.model.ranges import Boxes
 from .candidates import Unseen
 from .confirming import confirmed
 from .reading_contest import BITS, COLUMNS, INDEX, MIXED, MOST_LOST, Contest, Measured, Ordinary, forms_of, sought
-from .reading_sample import Columns, ReadingSample, reading_sample
+from .reading_sample import ReadingSample, reading_sample
 from .situation import Situation
 from .sizes import query_bytes
 from .useful_statistics import reading_boxes, reading_schema, sampled_features, useful_statistics
 
-__all__ = ["for_reading"]
+__all__ = ["contest_of", "for_reading"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def for_reading(
-    situation: Situation, plan: Plan, weights: Floats, proof: Unseen, learned: Learned, say: Progress = silent
-) -> tuple[Plan | None, Columns]:
-    """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
-
-    With it come those columns of its key that the analysed sample lacks: an SOP partition index.
-
-    Candidates are made of what the training queries ask for, and the one that is chosen is made again of what all ask
-    for that do not promise (`TableAnalysis.train_weights`, ``known_weights``).
+def contest_of(situation: Situation, plan: Plan, weights: Floats, say: Progress = silent) -> Contest | None:
+    """What layouts for the mix of readers are compared by.
 
     Args:
         plan: by columns alone.
         weights: of all queries, as it was learned with, shape (queries,).
-        proof: what it promises by.
-        learned: what was learned of it.
         say: told which candidate is sought.
 
     Returns:
-        None for a plan when the table lies by a layout for scans through ``reading/``, and none is surely better on the
-        select queries than laying out what is new by that.
+        None where none can be better than by columns alone: there are too few queries, or scans through ``reading/``
+        skip by nothing that others do not.
     """
-    analysis, settings = situation.analysis, situation.settings
     if not situation.blocks.apart:
-        return plan, {}
+        return None
+    analysis = situation.analysis
     sampled = reading_sample(analysis, plan.target_file_rows, situation.partition, analysis.train_weights)
-    if not analysis.columns and sampled.reading == sampled.plain:  # they skip by nothing that others do not
-        return plan, {}
-    contest = Contest(situation, sampled, weights, say)
+    if not analysis.columns and sampled.reading == sampled.plain:
+        return None
+    return Contest(situation, sampled, weights, say)
+
+
+def for_reading(contest: Contest, plan: Plan, proof: Unseen, learned: Learned) -> tuple[Plan, Learned] | None:
+    """The plan by the layout that is best for the expected mix of readers, with what was measured of all of them.
+
+    With it comes what was learned of that layout, and those columns of its key that the analysed sample lacks: an SOP
+    partition index. Candidates are made of what the training queries ask for, and the one that is chosen is made again
+    of what all ask for that do not promise (`TableAnalysis.train_weights`, ``known_weights``).
+
+    Args:
+        contest: from `contest_of`.
+        plan: by columns alone; without a layout, when none surely beat what the table lies by.
+        proof: what it promises by.
+        learned: what was learned of it.
+
+    Returns:
+        None when the table lies by a layout of ours, and none is surely better on the select queries than that it
+        stays so, and what is new is laid out by it.
+    """
+    situation, analysis, weights = contest.situation, contest.situation.analysis, contest.weights
     columns, ordinary = contest.measured(plan.spec), Ordinary(situation, plan, weights)
     allowed = columns.plain * (1 + MOST_LOST)
     found, left = _by_predicates(contest, ordinary, allowed)
     measured = {COLUMNS: columns, **found}
     winner = min(measured, key=lambda name: contest.mixed(*measured[name].means))
-    spec = measured[winner].spec
-    present = situation.laid_out
-    if present is not None and present.spec is not None and present.spec.computed and situation.kept is not None:
-        select = situation.blocks.select
-        stays, goes = (contest.mixed(*read) for read in (contest.read(None, situation.kept), contest.read(spec)))
-        rng = np.random.default_rng(settings.seed)
-        if not surely(select.observed(stays * (1 - MIN_GAIN) - goes, weights[select.queries]), rng):
-            return None, {}
+    if (situation.laid_out or plan.spec is None) and not _beats_what_stays(contest, measured[winner].spec):
+        if situation.laid_out is not None:
+            return None
+        winner = COLUMNS
     if winner != COLUMNS:
         contest, measured[winner] = _again(contest, winner, measured[winner], ordinary, allowed, left)
     spec, sampled = measured[winner].spec, contest.sampled
     if contest.short:
-        budget = f"within the time budget of {settings.seconds or 0:g} s of the layouts for such scans"
+        budget = f"within the time budget of {situation.settings.seconds or 0:g} s of the layouts for such scans"
         plan = replace(plan, notes=(*plan.notes, f"{budget}: {'; '.join(dict.fromkeys(contest.short))}"))
     useful = useful_statistics(analysis, sampled.blocks(spec)[0], weights, situation.blocks, spec)
     if idle := len(plan.statistics) - len(useful):
         note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would skip next to nothing"
         plan = replace(plan, notes=(*plan.notes, f"{note} by this layout, so they are not gathered"), statistics=useful)
     own = {name: sampled.columns[name] for name in (spec.columns if spec is not None else ()) if name == sampled.index}
-    return _promised(contest, replace(plan, spec=spec), winner, measured, proof, learned), own
+    learned = replace(learned, computed=own)
+    if winner != COLUMNS:
+        learned = _as_measured(contest, learned, winner, measured)
+    return _promised(contest, replace(plan, spec=spec), winner, measured, proof, learned)
+
+
+def _beats_what_stays(contest: Contest, spec: KeySpec | None) -> bool:
+    """Whether a layout is surely better for the mix of readers on the select queries than what the table stays as."""
+    if spec is None:
+        return False
+    select, settings = contest.situation.blocks.select, contest.situation.settings
+    stays, goes = (contest.mixed(*contest.read(each)) for each in (None, spec))
+    gain = select.observed(stays * (1 - MIN_GAIN) - goes, contest.weights[select.queries])
+    return surely(gain, np.random.default_rng(settings.seed))
+
+
+def _as_measured(contest: Contest, learned: Learned, winner: str, measured: Mapping[str, Measured]) -> Learned:
+    """What was learned, of another layout than the one by columns: in proportion to what ordinary readers read of that.
+
+    That was told by another sample of files where the table has a layout, or many small files.
+    """
+    ours, columns = measured[winner], measured[COLUMNS]
+    train = contest.situation.blocks.train
+    asked, weights = train.each(contest.sampled.plain), train.sums(contest.weights)
+
+    def of_train(spec: KeySpec | None) -> float:
+        return float(np.average(contest.sampled.read(spec, asked), weights=weights))
+
+    before = np.array([learned.train, learned.select])
+    theirs, now = np.array([of_train(columns.spec), columns.plain]), np.array([of_train(ours.spec), ours.plain])
+    of_block, select = np.minimum(1.0, in_proportion(before, theirs, now)).tolist()
+    return replace(learned, name=winner, spec=ours.spec, train=of_block, select=select)
 
 
 def _by_predicates(contest: Contest, ordinary: Ordinary, allowed: float) -> tuple[dict[str, Measured], float | None]:
@@ -128,8 +166,8 @@ def _again(
 
 def _promised(
     contest: Contest, plan: Plan, winner: str, measured: Mapping[str, Measured], proof: Unseen, learned: Learned
-) -> Plan:
-    """What queries that chose nothing read of a plan's layout, the winner, through either reader."""
+) -> tuple[Plan, Learned]:
+    """The plan and what was learned with what queries that chose nothing read of its layout, through either reader."""
     analysis, settings, sampled = contest.situation.analysis, contest.situation.settings, contest.sampled
     spec, unseen = plan.spec, contest.situation.unseen
     held_out = unseen.each(sampled.plain)
@@ -146,6 +184,8 @@ def _promised(
     told_now = promise(before, after, size, rate, settings.seed, volumes, unseen)
     if winner == COLUMNS and spec is not None:  # what is known of its own promise may be exact
         told_now = proof.promise(plan, learned.after, before=learned.before, left=left)
+    elif spec is not None:
+        learned = replace(learned, before=before, after=after)
     mean = [float(np.average(each, weights=unseen.times)) for each in (after, after * reads)]
     figures = {"plain_after": mean[0], "reading_after": mean[1]}
     for name, one in measured.items():
@@ -159,12 +199,8 @@ def _promised(
     if winner == BITS and not (spec is not None and spec.computed):
         told = "columns that queries filter by through functions won on the select queries"
     note = f"{told}: scans through zorder_pipeline.scan read {mean[1]:.1%} of the rows, others {mean[0]:.1%}"
-    return replace(
-        plan,
-        promise=told_now,
-        reading=figures,
-        notes=(*plan.notes, note),
-    )
+    predicted = {"train_fraction": learned.train, "validation_fraction": learned.select}
+    return replace(plan, promise=told_now, reading=figures, notes=(*plan.notes, note), predicted=predicted), learned
 
 
 def _of_others(

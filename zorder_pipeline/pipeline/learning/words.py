@@ -63,7 +63,8 @@ def in_words(plan: Plan, redact_key: str | None = None) -> tuple[str, ...]:
         redact_key: with it neither the values where it cuts are told, nor the constants of expressions and predicates.
     """
     if plan.spec is None:
-        why = "" if plan.unsought else ": no layout surely beat it on the queries that choose"
+        beaten = "no layout surely beat it on the queries that choose" if plan.trials else "there is no other to try"
+        why = "" if plan.unsought else f": {beaten}"
         return (f"the table should stay as it lies{why}", *plan.notes)
     if redact_key is None:
         return (*explain(plan.spec), *plan.notes)

@@ -50,7 +50,7 @@ def why_not_search(
     """Why no layout is to be sought tonight, in words; "" when one may pay, or when nobody has looked yet.
 
     The first look at a table always searches, unless it keeps the layout that it has: people want to see what a layout
-    would be, declined or not.
+    would be, declined or not. What scans through ``reading/`` would lose by the present layout is not known beforehand.
 
     Args:
         present: the plan that the table lies by.
@@ -60,10 +60,10 @@ def why_not_search(
     """
     if not gate.change_layout and layout_of(analysis.snapshot):
         return KEEPS
-    if settings.always_search or settings.enriched_share > 0 or not gate.enabled or not memory.columns:
+    if settings.always_search or not gate.enabled or not memory.columns:
         return ""
     costs, snapshot = gate.costs, analysis.snapshot
-    if present is not None and present.spec is not None:
+    if present is not None and present.spec is not None and not settings.enriched_share:
         lost = most_lost(analysis, memory, present, standing, costs)
         change = min(PATIENCES) * least_cost(snapshot, costs)
         waited, held = uncounted(analysis, memory, present)

@@ -216,16 +216,20 @@ def test_what_a_first_layout_was_learned_from_is_not_lost_by_it(
     old, late = (
         [replace(one, timestamp=None, batch=batch if stored else None) for one in asked("a", 0)] for batch in (1, 2)
     )
-    for name in ("Unseen", "_with_promise", "_with_candidates"):
+    for name in ("Unseen", "_with_promise"):
         monkeypatch.setattr(learn, name, lambda *given, **_: given[-1])
+    monkeypatch.setattr(learn, "_with_candidates", lambda _situation, night: night.plan)
     monkeypatch.setattr(learn, "with_bloom_filters", lambda _analysis, plan, _settings: plan)
-    monkeypatch.setattr(learn, "_for_readers", lambda _situation, _found, night, _say: night)
-    monkeypatch.setattr(learn, "sought", lambda *_, **__: SimpleNamespace(learned=SimpleNamespace(before=None)))
+    monkeypatch.setattr(learn, "contest_of", lambda *_: object() if stored else None)
+    monkeypatch.setattr(learn, "for_reading", lambda _contest, plan, _proof, learned: (plan, learned))
+    monkeypatch.setattr(
+        learn, "sought", lambda *_, **__: SimpleNamespace(learned=SimpleNamespace(before=None), weights=None)
+    )
     monkeypatch.setattr(learn, "drafted", lambda *_: PLAN)
     analysis, memory = analysis_of(old), Memory()
     situation = SimpleNamespace(
         analysis=analysis, blocks=None, kept=None, partition=None, unsought="", unseen=None, unseen_boxes=[], now=None,
-        rate=(1.0, "assumed"), memory=memory, laid_out=None, present=None,
+        rate=(1.0, "assumed"), memory=memory, laid_out=None, present=None, settings=None,
     )  # fmt: skip
     monkeypatch.setattr(learn, "situation_of", lambda *_: situation)
     after = learn.learn_remembering(analysis, LearnSettings(enriched_share=readers), memory=memory)[2]

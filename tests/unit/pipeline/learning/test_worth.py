@@ -89,7 +89,6 @@ def test_a_search_pays_where_all_that_is_read_costs_more_than_the_cheapest_rewri
     [
         {"memory": Memory()},
         {"settings": LearnSettings(always_search=True)},
-        {"settings": LearnSettings(enriched_share=0.5)},
         {"enabled": False},
         {"now": None},
     ],
@@ -106,6 +105,9 @@ def test_a_table_that_lies_by_a_layout_waits_until_it_may_have_lost_what_a_chang
     monkeypatch.setattr(worth, "uncounted", lambda *_: told[1:])
     assert "can have lost 90.0 core-seconds at most" in why(now, 1000, PLAN)
     assert why(None, 1000, PLAN)
+    readers = LearnSettings(enriched_share=0.5)
+    assert why(now, 1000, PLAN, settings=readers) == "", "what scans through reading/ lose by it is not known"
+    assert why(now, 1, PLAN, settings=readers).startswith("not worth it, whatever the layout"), "all that is read is"
     told[0] = 150.0
     assert why(now, 1000, PLAN) == ""
     told[:] = [90.0, worth.LONGEST_DAYS, 30.0]
