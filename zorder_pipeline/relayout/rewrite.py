@@ -25,7 +25,7 @@ from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import ALL_ROWS, ANY_AGE, COMPILED, exactly
+from .session_conf import ALL_ROWS, ANY_AGE, COMPILED, exactly, quick_reads
 from .snapshot import TableSnapshot
 
 __all__ = ["rewrite"]
@@ -113,7 +113,7 @@ def _bin(
     """One transaction, tried again on what is left when another writer was faster."""
     partitions = {snapshot.files().partitions[i] for i in chosen}
     instants = "timestamp" in snapshot.struct.simpleString()
-    settings = {**COMPILED, **ANY_AGE, **exactly(snapshot.spark, instants=instants)}
+    settings = COMPILED | ANY_AGE | exactly(snapshot.spark, instants=instants) | quick_reads(snapshot.location)
     for attempt in range(1, ATTEMPTS + 1):
         if not snapshot.files().rows[chosen].any():
             break

@@ -10,7 +10,8 @@ from zorder_pipeline.state.session_conf import own_setting
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "AS_OTHERS", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "AS_OTHERS", "COMPILED", "as_others_read", "exactly", "quick_reads"]
+__all__ += ["reads_otherwise"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
@@ -34,6 +35,7 @@ that are passed over would be gone after a rewrite, and nulls be all that is lef
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
+_IN_A_GO = {"parquet.hadoop.vectored.io.enabled": "false"}
 _MEANT = {
     # both kinds of dates and instants of old: as the Delta protocol means them, and Spark marks its files so
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -80,6 +82,18 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
         )
     meant = AS_STORED | AS_SORTED | AS_OTHERS | _MEANT
     return ALL_ROWS | meant | dict.fromkeys(_legacy(spark), "EXCEPTION")
+
+
+def quick_reads(location: str) -> dict[str, str]:
+    """Settings under which Parquet files are read the quicker way, by where a table is.
+
+    Many ranges at once are quicker from an object store; of local files, whose checksums are read besides, Hadoop may
+    start a thread for each range: a third of a scan went there.
+
+    >>> quick_reads("s3a://lake/flights")
+    {}
+    """
+    return _IN_A_GO if location.startswith(("file:", "/")) else {}
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:

@@ -23,7 +23,7 @@ from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported, why_unwritable
-from .session_conf import ANY_AGE, AS_OTHERS
+from .session_conf import ANY_AGE, AS_OTHERS, quick_reads
 from .sessions import inside_table, no_table, other_format, session_versions
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class TableSnapshot:
 
         What the session passes over, and by which calendar it reads days of old, is its own matter all the same.
         """
-        return set_for_a_while(self.spark, ANY_AGE | AS_OTHERS)
+        return set_for_a_while(self.spark, ANY_AGE | AS_OTHERS | quick_reads(self.location))
 
     @cached_property
     def add_files(self) -> AddFiles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import StatisticsResult
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.wording import counted
@@ -33,7 +34,7 @@ from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.gathered import Gathered
 from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.relayout.file_list import FileList
-from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read
+from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, quick_reads
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.session_conf import active, alone, session_zone, set_for_a_while
 
@@ -149,9 +150,10 @@ def gather_statistics(
     """
     started = time.monotonic()
     store = FileStats(spark, state)
-    with ThreadPoolExecutor(1) as pool:  # Delta looks up two tables' files, in jobs that leave most of a machine idle
+    with ThreadPoolExecutor(2) as pool:  # Delta looks up two tables' files, in jobs that leave most of a machine idle
         loading = pool.submit(beside(spark, store.load), snapshot.table_id, fresh=True)
         files = snapshot.files()
+        bounds = pool.submit(_bounds, snapshot.schema, files, features)
         with alone(spark) as own:
             session, usable = session_of(own), evaluable(snapshot.in_session(own).read(), features)
         vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
@@ -164,7 +166,7 @@ def gather_statistics(
             progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
             if held.outdated(vectors, snapshot.version):
                 pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
-            found = _found(snapshot.in_session(own), usable, missing)
+            found = _found(snapshot.in_session(own), usable, missing, bounds.result())
     added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
@@ -191,10 +193,13 @@ def _readable(load: Callable[[], Gathered], place: str) -> Gathered:
         ) from error
 
 
-def _found(snapshot: TableSnapshot, features: Sequence[Feature], paths: Sequence[str]) -> pa.Table:
-    """Statistics of some files, with their paths, of a snapshot in a session of its own."""
-    spark, also = snapshot.spark, _bounds(snapshot, features)
-    with active(spark, spark._jsparkSession), set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
+def _found(
+    snapshot: TableSnapshot, features: Sequence[Feature], paths: Sequence[str], also: Mapping[str, Collection[Value]]
+) -> pa.Table:
+    """Statistics of some files, with their paths, of a snapshot in a session of its own; ``also`` see `gather`."""
+    spark = snapshot.spark
+    settings = COMPILED | BY_PATH | as_others_read(spark) | quick_reads(snapshot.location)
+    with active(spark, spark._jsparkSession), set_for_a_while(spark, settings):
         rows = snapshot.read_files(paths)  # files of a whole version are listed by a job, each time it is read
         some = partial(_some, snapshot, paths)
         gathered = partial(gather, rows, features, snapshot.stored_as, some, also)
@@ -230,9 +235,9 @@ def _some(snapshot: TableSnapshot, paths: Sequence[str]) -> DataFrame:
     return frame.sample(SOME_ROWS / rows, seed=0) if rows > SOME_ROWS else frame
 
 
-def _bounds(snapshot: TableSnapshot, features: Sequence[Feature]) -> dict[str, set[Value]]:
+def _bounds(schema: TableSchema, files: FileList, features: Sequence[Feature]) -> dict[str, set[Value]]:
     """Lowest and highest values of the files: of a column that the layout divides, no few files show all values."""
-    types = {column.name: column.value_type.family for column in snapshot.schema.columns}
+    types = {column.name: column.value_type.family for column in schema.columns}
     asked = [f.name for f in features if f.kind == "column" and f.equality and types.get(f.name) in BLOOM_FAMILIES]
-    zones = snapshot.files().zones_of(asked) if asked else {}
+    zones = files.zones_of(asked) if asked else {}
     return {name: {*zone.low[zone.known].tolist(), *zone.high[zone.known].tolist()} for name, zone in zones.items()}
