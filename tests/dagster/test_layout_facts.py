@@ -45,7 +45,7 @@ def test_bits_are_shown_in_their_order() -> None:
 @pytest.mark.parametrize("others", [{}, {"sort": 0.4}])
 def test_layouts_are_compared_where_there_are_several(others: dict[str, float]) -> None:
     """A night that sought no layout drew one bar, in the colour of the best."""
-    learned = SimpleNamespace(name="stored", spec=None, baselines=others, select=0.6, before=(), study=None)
+    learned = SimpleNamespace(name="stored", compared=others | {"stored": 0.6}, baselines=others, before=(), study=None)
     shown = _search_facts(Plan("/t", "id", "hash", 0, BITS, "kept", 100), learned)  # type: ignore[arg-type]
     assert ("share of rows read by layout" in shown) == bool(others)
 
