@@ -93,7 +93,8 @@ def test_a_wide_table_has_statistics_of_all_its_columns_and_learning_tells_of_th
     spark.read.parquet(str(tmp_path / "wide.parquet")).write.format("delta").save(usual)
     plan = pipeline.learn(spark, usual, [str(log)], aliases=["t"], settings=settings)
     assert plan.spec is None
-    (note,) = plan.notes
+    note, unsought = plan.notes
+    assert unsought.startswith("no order of rows was sought: queries filter by no column that can order rows")
     assert note.startswith("ordinary readers skip no file by c39 (100% of the queries)")
     assert "set delta.dataSkippingStatsColumns to all that are filtered by (`c39`)" in note
 
